@@ -1,0 +1,6 @@
+group {
+  tenant      = "acme"
+  name        = "analysts"
+  description = "People who ask questions."
+  roles       = ["owner"]
+}

@@ -1,0 +1,5 @@
+pool_grant {
+  tenant = "acme"
+  pool   = "bi"
+  user   = "ann@corp.com"
+}

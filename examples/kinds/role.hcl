@@ -1,0 +1,10 @@
+role {
+  tenant      = "acme"
+  name        = "owner"
+  description = "May do all in the sales database."
+
+  permission {
+    catalog    = "sales"
+    privileges = ["all"]
+  }
+}

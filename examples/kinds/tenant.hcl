@@ -1,0 +1,5 @@
+tenant {
+  name         = "acme"
+  display_name = "Acme"
+  disabled     = false
+}

@@ -1,0 +1,161 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+	"golang.org/x/text/unicode/norm"
+)
+
+var (
+	namePattern  = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
+	emailPattern = regexp.MustCompile(`^[^\s/:@]+@[A-Za-z0-9.-]+$`)
+)
+
+func checkName(v cty.Value) error {
+	name := v.AsString()
+	if namePattern.MatchString(name) {
+		return nil
+	}
+	hint := ""
+	if fixed := slug(name); fixed != name && namePattern.MatchString(fixed) {
+		hint = fmt.Sprintf("; %q would do", fixed)
+	}
+	return fmt.Errorf("%q is not a name: want a letter a-z first, then at most 62 of a-z, 0-9, _ and -%s", name, hint)
+}
+
+// CheckName says what is wrong with a name of a tenant, pool, stack and the like, or returns nil.
+func CheckName(name string) error { return checkName(cty.StringVal(name)) }
+
+func checkUserName(v cty.Value) error {
+	name := v.AsString()
+	if len(name) <= 254 && emailPattern.MatchString(name) && norm.NFC.IsNormalString(name) {
+		return nil
+	}
+	return checkName(v)
+}
+
+func slug(name string) string {
+	fixed := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '_', r == '-':
+			return r
+		case r == ' ', r == '.':
+			return '_'
+		}
+		return -1
+	}, strings.ToLower(name))
+	return fixed[:min(len(fixed), 63)]
+}
+
+func oneOf(values ...string) func(cty.Value) error {
+	return func(v cty.Value) error {
+		if slices.Contains(values, v.AsString()) {
+			return nil
+		}
+		hint := ""
+		if near := Nearest(v.AsString(), values); near != "" {
+			hint = fmt.Sprintf("; did you mean %q?", near)
+		}
+		return fmt.Errorf("%q is not known: want %s%s", v.AsString(), orList(values), hint)
+	}
+}
+
+func orList(values []string) string {
+	if len(values) == 1 {
+		return values[0]
+	}
+	last := len(values) - 1
+	return strings.Join(values[:last], ", ") + " or " + values[last]
+}
+
+func whole(low, high int64) func(cty.Value) error {
+	return func(v cty.Value) error {
+		f := v.AsBigFloat()
+		if !f.IsInt() || f.Cmp(big.NewFloat(float64(low))) < 0 || f.Cmp(big.NewFloat(float64(high))) > 0 {
+			return fmt.Errorf("%s is out of range: want a whole number from %d to %d", f.Text('f', -1), low, high)
+		}
+		return nil
+	}
+}
+
+func each(check func(cty.Value) error) func(cty.Value) error {
+	return func(v cty.Value) error {
+		for it := v.ElementIterator(); it.Next(); {
+			_, ev := it.Element()
+			if ev.IsNull() {
+				return errors.New("a null is not allowed here")
+			}
+			if err := check(ev); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// Bytes reads a size such as 1GiB, 512MiB or 2GB.
+func Bytes(s string) (int64, error) {
+	units := []struct {
+		suffix string
+		size   int64
+	}{
+		{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40},
+		{"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12},
+	}
+	for _, u := range units {
+		digits, ok := strings.CutSuffix(s, u.suffix)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+		if err != nil || n <= 0 || n*float64(u.size) > 1<<60 {
+			break
+		}
+		return int64(n * float64(u.size)), nil
+	}
+	return 0, fmt.Errorf("%q is not a size: write it as 512MiB or 2GiB", s)
+}
+
+func checkMemory(v cty.Value) error {
+	n, err := Bytes(v.AsString())
+	if err == nil && n < 64<<20 {
+		err = fmt.Errorf("%s is too little for a node: want at least 64MiB", v.AsString())
+	}
+	return err
+}
+
+// Duration reads a span such as 90s, 5m or 1h; "0s" stands for no limit where one is allowed.
+func Duration(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%q is not a duration: write it as 90s, 5m or 1h", s)
+	}
+	return d, nil
+}
+
+func checkDuration(v cty.Value) error {
+	_, err := Duration(v.AsString())
+	return err
+}
+
+func checkVerifier(v cty.Value) error {
+	if !strings.HasPrefix(v.AsString(), "$argon2id$v=19$") {
+		return errors.New("this is not an argon2id verifier: it starts with $argon2id$v=19$")
+	}
+	return nil
+}
+
+func checkPassword(v cty.Value) error {
+	if n := len(v.AsString()); n < 8 || n > 1024 {
+		return errors.New("a password has 8 to 1024 bytes")
+	}
+	return nil
+}

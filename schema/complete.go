@@ -1,0 +1,100 @@
+package schema
+
+import (
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+// Problem is what is wrong with a value, and where in it. Each surface places it: in HCL as a source
+// range, in REST as a path.
+type Problem struct {
+	Path    cty.Path
+	Message string
+}
+
+// Complete returns the value with defaults in place, and everything that is wrong with it. A value
+// with problems must not be used.
+func (k *Kind) Complete(v cty.Value) (cty.Value, []Problem) {
+	attrs, problems := complete(k.Attrs, v, nil)
+	for i := range k.Blocks {
+		b := &k.Blocks[i]
+		bv, more := b.complete(v.GetAttr(b.Name))
+		attrs[b.Name] = bv
+		problems = append(problems, more...)
+	}
+	out := cty.ObjectVal(attrs)
+	if len(problems) == 0 && k.Check != nil {
+		problems = k.Check(out)
+	}
+	return out, problems
+}
+
+func (b *Block) complete(v cty.Value) (cty.Value, []Problem) {
+	if v.IsNull() {
+		if b.Single {
+			return v, nil
+		}
+		return cty.SetValEmpty(b.object()), nil
+	}
+	if b.Single {
+		return b.completeOne(v, cty.GetAttrPath(b.Name))
+	}
+	var problems []Problem
+	var items []cty.Value
+	for it := v.ElementIterator(); it.Next(); {
+		_, ev := it.Element()
+		item, more := b.completeOne(ev, cty.GetAttrPath(b.Name).Index(ev))
+		items = append(items, item)
+		problems = append(problems, more...)
+	}
+	if len(items) == 0 {
+		return cty.SetValEmpty(b.object()), problems
+	}
+	return cty.SetVal(items), problems
+}
+
+func (b *Block) completeOne(v cty.Value, path cty.Path) (cty.Value, []Problem) {
+	attrs, problems := complete(b.Attrs, v, path)
+	out := cty.ObjectVal(attrs)
+	if len(problems) == 0 && b.Check != nil {
+		if err := b.Check(out); err != nil {
+			problems = append(problems, Problem{Path: path, Message: err.Error()})
+		}
+	}
+	return out, problems
+}
+
+func complete(attrs []Attr, v cty.Value, path cty.Path) (map[string]cty.Value, []Problem) {
+	out := make(map[string]cty.Value, len(attrs))
+	var problems []Problem
+	for i := range attrs {
+		a := &attrs[i]
+		av := v.GetAttr(a.Name)
+		at := append(path.Copy(), cty.GetAttrStep{Name: a.Name})
+		switch {
+		case av.IsNull() && a.Default != cty.NilVal:
+			av = a.Default
+		case av.IsNull() && a.Mode == Required:
+			problems = append(problems, Problem{at, fmt.Sprintf("%s is required", a.Name)})
+		case av.IsNull() && a.Set():
+			av = cty.SetValEmpty(a.Type.ElementType())
+		case av.IsNull():
+		case a.Check != nil:
+			if err := a.Check(av); err != nil {
+				problems = append(problems, Problem{at, err.Error()})
+			}
+		}
+		out[a.Name] = av
+	}
+	return out, problems
+}
+
+// Empty returns the value of a kind in which nothing is written.
+func (k *Kind) Empty() cty.Value {
+	attrs := map[string]cty.Value{}
+	for name, t := range k.Type().AttributeTypes() {
+		attrs[name] = cty.NullVal(t)
+	}
+	return cty.ObjectVal(attrs)
+}

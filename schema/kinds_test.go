@@ -1,0 +1,229 @@
+package schema_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/hcl/v2/hcldec"
+	"github.com/hashicorp/hcl/v2/hclparse"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/qod-io/qod/schema"
+)
+
+var update = flag.Bool("update", false, "write the derived files")
+
+// Every kind has an example that decodes, encodes and reads back as it was.
+func TestExamplesRoundTrip(t *testing.T) {
+	for _, k := range schema.Kinds() {
+		t.Run(k.Name, func(t *testing.T) {
+			v := example(t, k)
+			raw, err := k.Encode(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			back, err := k.Decode(raw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !back.RawEquals(v) {
+				t.Errorf("decoded %#v, want %#v", back, v)
+			}
+			again, err := k.Encode(back)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(raw), string(again)); diff != "" {
+				t.Errorf("encoding is not stable (-first +second):\n%s", diff)
+			}
+			if _, problems := k.Complete(v); len(problems) > 0 {
+				t.Errorf("example has problems: %v", problems)
+			}
+			for _, a := range k.Attrs {
+				if v.GetAttr(a.Name).IsNull() && a.Name != "system" && a.Name != "group" && a.Name != "role" && a.Name != "password_verifier" {
+					t.Errorf("example does not show %s", a.Name)
+				}
+			}
+		})
+	}
+}
+
+func example(t *testing.T, k *schema.Kind) cty.Value {
+	t.Helper()
+	path := filepath.Join("..", "examples", "kinds", k.Name+".hcl")
+	f, diags := hclparse.NewParser().ParseHCLFile(path)
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	body, diags := f.Body.Content(hcldec.ImpliedSchema(hcldec.ObjectSpec{
+		"x": &hcldec.BlockSpec{TypeName: k.Name, Nested: k.Spec()},
+	}))
+	if diags.HasErrors() || len(body.Blocks) != 1 {
+		t.Fatalf("%s: want one block %s: %v", path, k.Name, diags)
+	}
+	v, diags := hcldec.Decode(body.Blocks[0].Body, k.Spec(), nil)
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	v, err := convert.Convert(v, k.Type())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestReferencePagesAreCurrent(t *testing.T) {
+	for _, k := range schema.Kinds() {
+		path := filepath.Join("..", "docs", "reference", k.Name+".md")
+		if *update {
+			if err := os.WriteFile(path, []byte(k.Markdown()), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		have, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(have), k.Markdown()); diff != "" {
+			t.Errorf("%s differs (-file +kind); run: go test ./schema -update\n%s", path, diff)
+		}
+	}
+}
+
+func TestReferencesNameKinds(t *testing.T) {
+	for _, k := range schema.Kinds() {
+		if k.Version < 1 || k.Doc == "" {
+			t.Errorf("%s has no version or no documentation", k.Name)
+		}
+		for _, a := range k.Attrs {
+			if _, ok := schema.Lookup(a.Ref); a.Ref != "" && !ok {
+				t.Errorf("%s.%s refers to unknown kind %q", k.Name, a.Name, a.Ref)
+			}
+			if a.Doc == "" || a.Effect == "" {
+				t.Errorf("%s.%s has no documentation or no effect", k.Name, a.Name)
+			}
+		}
+	}
+}
+
+func TestAddrParsesBack(t *testing.T) {
+	tests := map[string]schema.Addr{
+		"pool.acme/bi":                   schema.NewAddr("pool", "acme", "bi"),
+		"user.acme/ann@corp.com":         schema.NewAddr("user", "acme", "Ann@Corp.com"),
+		"user.acme/o%2Fneil%25@corp.com": schema.NewAddr("user", "acme", "o/neil%@corp.com"),
+	}
+	for text, addr := range tests {
+		if addr.String() != text {
+			t.Errorf("printed %q, want %q", addr, text)
+		}
+		back, err := schema.ParseAddr(text)
+		if err != nil || back != addr {
+			t.Errorf("parsed %v, %v; want %v", back, err, addr)
+		}
+	}
+	for _, bad := range []string{"", "pool", "pool.", "cow.acme/bi"} {
+		if _, err := schema.ParseAddr(bad); err == nil {
+			t.Errorf("%q parsed", bad)
+		}
+	}
+}
+
+func TestRefs(t *testing.T) {
+	pool, _ := schema.Lookup("pool")
+	v := pool.Empty().AsValueMap()
+	v["tenant"], v["name"], v["tenant_db"] = cty.StringVal("acme"), cty.StringVal("bi"), cty.StringVal("sales")
+	want := []schema.Ref{{Attr: "tenant", To: schema.NewAddr("tenant", "acme")}, {Attr: "tenant_db", To: schema.NewAddr("tenant_db", "acme", "sales")}}
+	if diff := cmp.Diff(want, pool.Refs(cty.ObjectVal(v))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestChecks(t *testing.T) {
+	tests := map[string]struct {
+		kind string
+		set  map[string]cty.Value
+		want string // "" passes
+	}{
+		"good":              {"tenant", map[string]cty.Value{"name": cty.StringVal("acme")}, ""},
+		"upper case":        {"tenant", map[string]cty.Value{"name": cty.StringVal("Acme")}, `"Acme" is not a name: want a letter a-z first, then at most 62 of a-z, 0-9, _ and -; "acme" would do`},
+		"no name":           {"tenant", nil, "name is required"},
+		"memory":            {"pool", pool("memory", cty.StringVal("1 cow")), `"1 cow" is not a size: write it as 512MiB or 2GiB`},
+		"little memory":     {"pool", pool("memory", cty.StringVal("1MiB")), "1MiB is too little for a node: want at least 64MiB"},
+		"threads":           {"pool", pool("threads", cty.NumberFloatVal(1.5)), "1.5 is out of range: want a whole number from 1 to 256"},
+		"timeout":           {"pool", pool("statement_timeout", cty.StringVal("soon")), `"soon" is not a duration: write it as 90s, 5m or 1h`},
+		"runtime":           {"pool", pool("runtime", cty.StringVal("fleet")), `"fleet" is not known: want local`},
+		"email":             {"user", map[string]cty.Value{"tenant": cty.StringVal("acme"), "name": cty.StringVal("Ann@corp.com")}, ""},
+		"user without":      {"user", map[string]cty.Value{"name": cty.StringVal("ann")}, "tenant is required, unless system = true"},
+		"system and tenant": {"user", map[string]cty.Value{"name": cty.StringVal("ann"), "tenant": cty.StringVal("acme"), "system": cty.True}, "a system administrator belongs to no tenant: leave tenant out"},
+		"two grantees": {"pool_grant", map[string]cty.Value{
+			"tenant": cty.StringVal("acme"), "pool": cty.StringVal("bi"), "user": cty.StringVal("a"), "role": cty.StringVal("b"),
+		}, "a pool_grant names exactly one of user, group and role"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			k, _ := schema.Lookup(tt.kind)
+			v := k.Empty().AsValueMap()
+			for name, value := range tt.set {
+				v[name] = value
+			}
+			_, problems := k.Complete(cty.ObjectVal(v))
+			got := ""
+			if len(problems) > 0 {
+				got = problems[0].Message
+			}
+			if got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func pool(name string, v cty.Value) map[string]cty.Value {
+	return map[string]cty.Value{"tenant": cty.StringVal("acme"), "name": cty.StringVal("bi"), "tenant_db": cty.StringVal("sales"), name: v}
+}
+
+func TestFinePermissionsAreRefused(t *testing.T) {
+	role, _ := schema.Lookup("role")
+	block, _ := role.Block("permission")
+	all := cty.SetVal([]cty.Value{cty.StringVal("all")})
+	permission := func(table cty.Value, privileges cty.Value) cty.Value {
+		return cty.ObjectVal(map[string]cty.Value{
+			"catalog": cty.NullVal(cty.String), "schema": cty.NullVal(cty.String), "table": table, "privileges": privileges,
+		})
+	}
+	tests := map[string]struct {
+		v    cty.Value
+		good bool
+	}{
+		"all":      {permission(cty.NullVal(cty.String), all), true},
+		"a table":  {permission(cty.StringVal("orders"), all), false},
+		"a select": {permission(cty.NullVal(cty.String), cty.SetVal([]cty.Value{cty.StringVal("select")})), false},
+		"nothing":  {permission(cty.NullVal(cty.String), cty.SetValEmpty(cty.String)), false},
+	}
+	for name, tt := range tests {
+		v := role.Empty().AsValueMap()
+		v["tenant"], v["name"] = cty.StringVal("acme"), cty.StringVal("owner")
+		v[block.Name] = cty.SetVal([]cty.Value{tt.v})
+		_, problems := role.Complete(cty.ObjectVal(v))
+		if good := len(problems) == 0; good != tt.good {
+			t.Errorf("%s: problems %v", name, problems)
+		}
+	}
+}
+
+func TestNumbersStayExact(t *testing.T) {
+	user, _ := schema.Lookup("user")
+	v := user.Empty().AsValueMap()
+	v["password_version"] = cty.MustParseNumberVal("9007199254740993")
+	raw, err := user.Encode(cty.ObjectVal(v))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"password_version":9007199254740993}`; string(raw) != want {
+		t.Errorf("encoded %s, want %s", raw, want)
+	}
+}
