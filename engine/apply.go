@@ -1,0 +1,121 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/qod-io/qod/engine/crash"
+	"github.com/qod-io/qod/engine/plan"
+	"github.com/qod-io/qod/engine/store"
+)
+
+// Who says for whom a plan is applied; the history keeps it.
+type Who struct {
+	By   string // the operating system's user, or the principal
+	From string // the host
+}
+
+// Commit writes a plan's changes to the store: all of them or none. It fails when an object that the
+// plan touches has moved since, and when the plan was committed before.
+func (e *Engine) Commit(ctx context.Context, p *Plan, who Who, adoptStack bool) error {
+	if p.Failed() {
+		return errors.New("the plan has errors and cannot be applied")
+	}
+	if len(p.Changes) == 0 {
+		return nil
+	}
+	snap, err := e.Store.Snapshot(ctx)
+	if err != nil {
+		return fmt.Errorf("read store: %w", err)
+	}
+	writes, err := e.writes(p, snap)
+	if err != nil {
+		return err
+	}
+	note := &strings.Builder{}
+	if err := (plan.Text{}).Write(note, p.Plan); err != nil {
+		return err
+	}
+	crash.Point("engine.before-commit")
+	_, err = e.Store.Commit(ctx, store.Change{
+		Writes: writes, Stack: store.Stack{Name: p.Stack, Lineage: p.Lineage}, AdoptStack: adoptStack,
+		PlanID: p.ID, By: who.By, From: who.From, Note: note.String(),
+	})
+	crash.Point("engine.after-commit")
+	return err
+}
+
+func (e *Engine) writes(p *Plan, snap *store.Snapshot) ([]store.Write, error) {
+	buried := e.buried(p, snap)
+	var writes []store.Write
+	for _, c := range p.Changes {
+		if c.Action == plan.Delete || c.Action == plan.Replace {
+			op := store.Remove
+			if buried[c.ID] {
+				op = store.Bury
+			}
+			writes = append(writes, store.Write{Op: op, ID: c.ID, Kind: c.Kind, Saw: store.Revision(c.Saw)})
+		}
+		if c.Action == plan.Delete {
+			continue
+		}
+		secrets, err := e.secrets(p, c)
+		if err != nil {
+			return nil, err
+		}
+		if lifecycle := e.Lifecycles[c.Kind.Name]; lifecycle != nil && c.Action != plan.Update {
+			fresh, err := lifecycle.Secrets()
+			if err != nil {
+				return nil, fmt.Errorf("make secrets of %s: %w", c.Addr, err)
+			}
+			for attr, secret := range fresh {
+				secrets[attr] = secret
+			}
+		}
+		w := store.Write{
+			Op: store.Put, ID: target(c), Kind: c.Kind, Spec: c.Spec, Applied: c.Applied, Address: c.Address,
+			Stack: p.Stack, Secrets: secrets,
+		}
+		if c.Action == plan.Update {
+			w.Saw = store.Revision(c.Saw)
+		}
+		writes = append(writes, w)
+	}
+	return writes, nil
+}
+
+// buried says which deleted objects keep their row until what they own outside the store is gone:
+// those with an outside, and whatever these refer to.
+func (e *Engine) buried(p *Plan, snap *store.Snapshot) map[string]bool {
+	ending := map[string]bool{}
+	for _, c := range p.Changes {
+		if c.Action == plan.Delete || c.Action == plan.Replace {
+			ending[c.ID] = true
+		}
+	}
+	ids := byAddr(snap)
+	buried := map[string]bool{}
+	var bury func(o store.Object)
+	bury = func(o store.Object) {
+		for _, ref := range o.Kind.Refs(o.Spec) {
+			if to, ok := ids[ref.To]; ok && ending[to.ID] && !buried[to.ID] {
+				buried[to.ID] = true
+				bury(to)
+			}
+		}
+	}
+	for _, o := range snap.Objects {
+		if o.Tombstone || ending[o.ID] && e.outside(o) {
+			buried[o.ID] = true
+			bury(o)
+		}
+	}
+	return buried
+}
+
+// outside reports whether objects of that kind own something outside the store.
+func (e *Engine) outside(o store.Object) bool {
+	return o.Kind.Name == runs || e.Lifecycles[o.Kind.Name] != nil
+}

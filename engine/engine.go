@@ -1,0 +1,222 @@
+// Package engine makes plans and carries them out: the reader's entry.
+//
+// [Engine.Plan] compares a configuration with the store and with the live world. [Engine.Apply] commits a
+// plan in one transaction. What lies outside the store follows from its rows: [Engine.Settle] makes or
+// removes what they ask for, [Engine.Converge] repeats that until nothing is missing. Each pass starts
+// from what is there, so whoever comes next finishes what a dead process began.
+package engine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/qod-io/qod/engine/plan"
+	"github.com/qod-io/qod/engine/store"
+	"github.com/qod-io/qod/schema"
+)
+
+// Lifecycle is the outside of a kind. Every method is idempotent.
+type Lifecycle interface {
+	// Secrets returns fresh secrets for a new object.
+	Secrets() (map[string][]byte, error)
+	// Create makes whatever of the object's outside is missing.
+	Create(ctx context.Context, o store.Object, secret func(attr string) ([]byte, error)) error
+	// Delete takes the object's outside away. Absence is success.
+	Delete(ctx context.Context, o store.Object) error
+	// Observe says in words, by object id, what is missing.
+	Observe(ctx context.Context, objects []store.Object) (map[string][]string, error)
+}
+
+// Runtime is where the nodes of pools are.
+type Runtime interface {
+	// Step brings the nodes closer to the store's pools where this process may act, and returns what
+	// each pool still lacks or has too much, in words by pool id.
+	Step(ctx context.Context) (map[string]string, error)
+	// Missing is Step without acting.
+	Missing(ctx context.Context) (map[string]string, error)
+}
+
+// Config is what an engine works with.
+type Config struct {
+	Store  store.Store
+	Nodes  store.Nodes
+	Sealer *store.Sealer
+	// Lifecycles are the outsides of kinds, by name. Kinds without one are only rows.
+	Lifecycles map[string]Lifecycle
+	Runtime    Runtime // nil: pools are not looked at
+	// Hash derives what is kept of a password.
+	Hash func(password string) (string, error)
+	// Holder names this process to others that wait for its leases.
+	Holder string
+	Log    *slog.Logger
+}
+
+// Engine makes and applies plans.
+type Engine struct{ Config }
+
+// New returns an Engine.
+func New(c Config) *Engine { return &Engine{c} }
+
+// Plan is a plan with the secrets it will write. The secrets are in memory only.
+type Plan struct {
+	*plan.Plan
+	secrets map[store.SecretKey]string
+}
+
+// runs is the kind whose objects the Runtime runs.
+const runs = "pool"
+
+// Plan compares the desired objects of a stack with what is there. It writes nothing.
+func (e *Engine) Plan(ctx context.Context, stack store.Stack, desired []schema.Object) (*Plan, error) {
+	snap, err := e.Store.Snapshot(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read store: %w", err)
+	}
+	p := &Plan{secrets: map[store.SecretKey]string{}}
+	p.Plan = plan.Build(plan.Input{
+		Stack:   stack.Name,
+		Desired: desired,
+		Actual:  actual(snap),
+		NewID:   func() string { return uuid.Must(uuid.NewV7()).String() },
+		Fingerprint: func(id, attr, secret string) string {
+			key := store.SecretKey{Object: id, Attr: attr}
+			p.secrets[key] = secret
+			return e.Sealer.Fingerprint(key, []byte(secret))
+		},
+	})
+	p.ID, p.Lineage, p.Created = uuid.NewString(), stack.Lineage, time.Now()
+	if p.Live, err = e.findings(ctx, snap); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func actual(snap *store.Snapshot) []plan.Actual {
+	out := make([]plan.Actual, len(snap.Objects))
+	for i, o := range snap.Objects {
+		out[i] = plan.Actual{
+			ID: o.ID, Kind: o.Kind, Spec: o.Spec, Applied: o.Applied, Address: o.Address, Stack: o.Stack,
+			Revision: int64(o.Revision), Tombstone: o.Tombstone,
+		}
+	}
+	return out
+}
+
+// findings says what is unfinished or missing outside the store, for every object of it.
+func (e *Engine) findings(ctx context.Context, snap *store.Snapshot) ([]plan.Finding, error) {
+	missing, err := e.observe(ctx, snap)
+	if err != nil {
+		return nil, err
+	}
+	pools := map[string]string{}
+	if e.Runtime != nil {
+		if pools, err = e.Runtime.Missing(ctx); err != nil {
+			return nil, fmt.Errorf("observe nodes: %w", err)
+		}
+	}
+	return e.pending(snap, missing, pools), nil
+}
+
+func (e *Engine) observe(ctx context.Context, snap *store.Snapshot) (map[string][]string, error) {
+	all := map[string][]string{}
+	for kind, lifecycle := range e.Lifecycles {
+		var objects []store.Object
+		for _, o := range snap.Objects {
+			if o.Kind.Name == kind && !o.Tombstone {
+				objects = append(objects, o)
+			}
+		}
+		if len(objects) == 0 {
+			continue
+		}
+		missing, err := lifecycle.Observe(ctx, objects)
+		if err != nil {
+			return nil, fmt.Errorf("observe %s: %w", kind, err)
+		}
+		for id, words := range missing {
+			all[id] = words
+		}
+	}
+	return all, nil
+}
+
+// save is how secrets of a plan are named in its file.
+func save(key store.SecretKey) string { return key.Object + "/" + key.Attr }
+
+// Marshal returns the plan as a file: its secrets are sealed with the master key.
+func (e *Engine) Marshal(p *Plan) ([]byte, error) {
+	sealed := map[string][]byte{}
+	for _, c := range p.Changes {
+		secrets, err := e.secrets(p, c)
+		if err != nil {
+			return nil, err
+		}
+		for attr, secret := range secrets {
+			key := store.SecretKey{Object: target(c), Attr: attr}
+			sealed[save(key)] = e.Sealer.Seal(key, secret)
+		}
+	}
+	return plan.Marshal(p.Plan, sealed)
+}
+
+// Unmarshal reads what Marshal wrote.
+func (e *Engine) Unmarshal(data []byte) (*Plan, error) {
+	read, sealed, err := plan.Unmarshal(data)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{Plan: read, secrets: map[store.SecretKey]string{}}
+	for i := range p.Changes {
+		c := &p.Changes[i]
+		var kept []string
+		for _, attr := range c.Secrets {
+			key := store.SecretKey{Object: target(*c), Attr: storedAs(c.Kind, attr)}
+			secret, err := e.Sealer.Open(key, sealed[save(key)])
+			if err != nil {
+				return nil, fmt.Errorf("read secret of %s from the plan: %w", c.Addr, err)
+			}
+			p.secrets[key] = string(secret)
+			kept = append(kept, key.Attr)
+		}
+		c.Secrets = kept
+	}
+	return p, nil
+}
+
+// target is the id of the object that a change leaves behind.
+func target(c plan.Change) string {
+	if c.NewID != "" {
+		return c.NewID
+	}
+	return c.ID
+}
+
+func storedAs(k *schema.Kind, attr string) string {
+	if a, ok := k.Attr(attr); ok && a.StoredAs != "" {
+		return a.StoredAs
+	}
+	return attr
+}
+
+// secrets returns what a change stores as secrets: what is derived from a password, not the password.
+func (e *Engine) secrets(p *Plan, c plan.Change) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	for _, attr := range c.Secrets {
+		secret := p.secrets[store.SecretKey{Object: target(c), Attr: attr}]
+		stored := storedAs(c.Kind, attr)
+		if stored == attr {
+			out[stored] = []byte(secret)
+			continue
+		}
+		hash, err := e.Hash(secret)
+		if err != nil {
+			return nil, fmt.Errorf("hash %s of %s: %w", attr, c.Addr, err)
+		}
+		out[stored] = []byte(hash)
+	}
+	return out, nil
+}

@@ -1,0 +1,110 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agext/levenshtein"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/qod-io/qod/schema"
+)
+
+// checkKeys refuses a plan after which two objects would have one key.
+func (b *builder) checkKeys() {
+	for _, p := range b.pairs {
+		owner := b.byAddr[p.want.Addr()]
+		if owner == nil || owner.ID == p.id || b.deleting[owner.ID] {
+			continue
+		}
+		if renamed := b.matched[owner.ID]; renamed != nil && renamed.Addr() != p.want.Addr() {
+			continue
+		}
+		b.plan.Problems = append(b.plan.Problems, Problem{
+			Address: p.want.Address,
+			Summary: fmt.Sprintf("%s belongs to stack %q", p.want.Addr(), owner.Stack),
+			Detail: fmt.Sprintf("An object of that name exists, written by %s of stack %q. A plan changes only what its own stack owns: "+
+				"give this one another name, or remove it there first.", written(owner), owner.Stack),
+		})
+	}
+}
+
+func written(a *Actual) string {
+	if a.Address == "" {
+		return "no block"
+	}
+	return a.Address
+}
+
+// checkReferences refuses references to nothing, and deletes of what others refer to.
+func (b *builder) checkReferences() {
+	for _, p := range b.pairs {
+		for _, ref := range p.want.Kind.Refs(p.want.Value) {
+			if _, ok := b.desired[ref.To]; ok {
+				continue
+			}
+			if target := b.byAddr[ref.To]; target != nil && !b.deleting[target.ID] && b.matched[target.ID] == nil {
+				continue
+			}
+			b.plan.Problems = append(b.plan.Problems, b.dangling(p.want, ref))
+		}
+	}
+	dependants := map[string][]string{}
+	for _, a := range b.byID {
+		if b.deleting[a.ID] || b.matched[a.ID] != nil {
+			continue
+		}
+		for _, ref := range a.Kind.Refs(a.Spec) {
+			if target := b.byAddr[ref.To]; target != nil && b.deleting[target.ID] {
+				dependants[target.ID] = append(dependants[target.ID], fmt.Sprintf("%s (stack %q)", a.Addr(), a.Stack))
+			}
+		}
+	}
+	for _, id := range sortedKeys(dependants) {
+		slices.Sort(dependants[id])
+		b.plan.Problems = append(b.plan.Problems, Problem{
+			Address: b.byID[id].Address,
+			Summary: fmt.Sprintf("%s is still in use", b.byID[id].Addr()),
+			Detail: fmt.Sprintf("It cannot be destroyed while others refer to it: %s. Remove those first.",
+				strings.Join(slices.Compact(dependants[id]), ", ")),
+		})
+	}
+}
+
+func (b *builder) dangling(o *schema.Object, ref schema.Ref) Problem {
+	p := Problem{
+		Address: o.Address, Path: cty.GetAttrPath(ref.Attr),
+		Summary: fmt.Sprintf("%s does not exist", ref.To),
+		Detail: fmt.Sprintf("%s refers to %s, which neither this configuration nor another stack has.",
+			o.Addr(), ref.To),
+	}
+	if target := b.byAddr[ref.To]; target != nil {
+		p.Detail = fmt.Sprintf("%s refers to %s, which this plan destroys or renames.", o.Addr(), ref.To)
+		return p
+	}
+	if near := b.nearest(ref.To); near != "" {
+		p.Detail += fmt.Sprintf(" Did you mean %q?", near)
+	}
+	return p
+}
+
+func (b *builder) nearest(to schema.Addr) string {
+	best, distance := "", 3
+	consider := func(addr schema.Addr) {
+		if addr.Kind != to.Kind {
+			return
+		}
+		d := levenshtein.Distance(addr.Path, to.Path, nil)
+		if d < distance || d == distance && addr.Name() < best {
+			best, distance = addr.Name(), d
+		}
+	}
+	for addr := range b.desired {
+		consider(addr)
+	}
+	for addr := range b.byAddr {
+		consider(addr)
+	}
+	return best
+}

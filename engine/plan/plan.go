@@ -1,0 +1,135 @@
+// Package plan compares what is desired with what is stored, and says what has to change.
+//
+// It is pure: [Build] takes values and returns a [Plan], which has a text for people, JSON for programs
+// and a file form for applying later. Reading the store, looking at the live world and carrying a plan
+// out are package engine's.
+package plan
+
+import (
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/qod-io/qod/schema"
+)
+
+// Action is what is done to an object.
+type Action string
+
+const (
+	NoOp    Action = "no-op"
+	Create  Action = "create"
+	Update  Action = "update"
+	Replace Action = "replace"
+	Delete  Action = "delete"
+)
+
+// Actual is an object as the store has it.
+type Actual struct {
+	ID             string
+	Kind           *schema.Kind
+	Spec, Applied  cty.Value // Applied: cty.NilVal when nobody applied the object
+	Address, Stack string
+	Revision       int64
+	Tombstone      bool
+}
+
+// Addr returns the object's address.
+func (a *Actual) Addr() schema.Addr { return a.Kind.Addr(a.Spec) }
+
+// Attr is how one attribute or block of an object changes.
+type Attr struct {
+	Name          string
+	Before, After cty.Value // null: not written
+	Effect        schema.Effect
+	Sensitive     bool // neither value may be shown
+	// Default is what a null stands for, where the kind has one.
+	Default cty.Value
+	Note    string
+}
+
+// Change is what happens to one object.
+type Change struct {
+	Action  Action
+	ID      string // of the object; a replacement's new id is NewID
+	NewID   string
+	Kind    *schema.Kind
+	Address string      // in the configuration; empty for a delete whose block is gone
+	Addr    schema.Addr // after the change; before it for a delete
+	Was     schema.Addr // the address before, where it differs
+	Moved   string      // the block's address before, where it differs
+	Saw     int64       // the object's revision when the plan was made; 0 for a new one
+	Spec    cty.Value   // to be stored; cty.NilVal for a delete
+	Applied cty.Value
+	Attrs   []Attr   // in the order of the kind; only what differs
+	Secrets []string // secret attributes to be written anew
+	Reason  string   // why an object is replaced or deleted
+}
+
+// Drift is an attribute that somebody changed since it was applied.
+type Drift struct {
+	Addr    schema.Addr
+	Address string
+	Attr    Attr // Before is what was applied, After what is stored now
+}
+
+// Finding is something the live world lacks or has too much.
+type Finding struct {
+	Addr    schema.Addr
+	Message string // "1 of 2 nodes missing"
+}
+
+// Problem stops a plan, or warns. Address and Path say where in the configuration.
+type Problem struct {
+	Warning bool
+	Address string
+	Path    cty.Path
+	Summary string
+	Detail  string
+}
+
+// Plan is everything that one apply does.
+type Plan struct {
+	ID       string // a uuid; a store commits each plan at most once
+	Stack    string
+	Lineage  string
+	Created  time.Time
+	Changes  []Change // in the order of doing, without no-ops
+	Drift    []Drift
+	Live     []Finding
+	Problems []Problem
+	// Unchanged counts the objects of the stack that stay as they are.
+	Unchanged int
+}
+
+// Empty reports whether applying the plan would do nothing.
+func (p *Plan) Empty() bool { return len(p.Changes) == 0 && len(p.Live) == 0 }
+
+// Failed reports whether a problem stops the plan.
+func (p *Plan) Failed() bool {
+	for _, problem := range p.Problems {
+		if !problem.Warning {
+			return true
+		}
+	}
+	return false
+}
+
+// Counts says how many objects are added, changed and destroyed. A replacement is both.
+func (p *Plan) Counts() (add, change, destroy int) {
+	for _, c := range p.Changes {
+		switch c.Action {
+		case Create:
+			add++
+		case Update:
+			change++
+		case Delete:
+			destroy++
+		case Replace:
+			add++
+			destroy++
+		case NoOp:
+		}
+	}
+	return add, change, destroy
+}
