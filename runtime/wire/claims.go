@@ -1,0 +1,82 @@
+package wire
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+)
+
+// Bearer is what the token of a session says. The edge seals it with the cluster's key.
+type Bearer struct {
+	Session string    `json:"s"`
+	User    string    `json:"u"`           // id of the user
+	Tenant  string    `json:"t,omitempty"` // name, where the login gave one
+	Pool    string    `json:"p,omitempty"` // name, where the login gave one
+	Issued  time.Time `json:"i"`
+	Expires time.Time `json:"e"`
+}
+
+// Assertion tells a node on whose behalf a call is made. The edge seals it with the pool's key, and it
+// is good for seconds: a node refuses a call without one.
+type Assertion struct {
+	User      string `json:"u"` // id
+	Name      string `json:"n"` // of the user, for current_user and the log
+	Tenant    string `json:"t"` // name
+	Session   string `json:"s"`
+	Statement string `json:"q"`
+	// Permissions is the Hash of the permission set in force; a node that lacks the set asks for it.
+	Permissions string    `json:"h"`
+	Expires     time.Time `json:"e"`
+	// Manager marks a call of the manager itself: status, drain, keys. Only such calls may do these.
+	Manager bool `json:"m,omitempty"`
+}
+
+// Permission allows privileges on what it names; "*" names all.
+type Permission struct {
+	Catalog    string   `json:"catalog"`
+	Schema     string   `json:"schema"`
+	Table      string   `json:"table"`
+	Privileges []string `json:"privileges"`
+}
+
+// Permissions is all that a user may do on one database, sorted, without duplicates.
+type Permissions struct {
+	Admin  bool         `json:"admin,omitempty"` // all on everything
+	Grants []Permission `json:"grants,omitempty"`
+}
+
+// Hash names the set: equal sets have equal hashes.
+func (p Permissions) Hash() string {
+	raw, err := json.Marshal(p)
+	if err != nil {
+		panic("wire: encode permissions: " + err.Error()) // strings always encode
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:12])
+}
+
+// HandleKind says what a Handle stands for.
+type HandleKind string
+
+const (
+	Ticket        HandleKind = "ticket"
+	Prepared      HandleKind = "prepared"
+	TransactionID HandleKind = "transaction"
+)
+
+// Handle is what a node gives to a client: the ticket of a result, a prepared statement, a
+// transaction. The node seals it with the pool's key, so any edge can route it and nobody can make one.
+type Handle struct {
+	Kind        HandleKind `json:"k"`
+	Node        string     `json:"n"`
+	Incarnation string     `json:"i"`
+	Session     string     `json:"s"`
+	User        string     `json:"u"`
+	Statement   string     `json:"q"`           // unique per execution, preparation or transaction
+	Bind        string     `json:"b,omitempty"` // parameters kept on the node
+	SQL         string     `json:"t,omitempty"` // a prepared statement's, or a re-runnable read's
+	Transaction string     `json:"x,omitempty"` // the transaction a statement was prepared in
+	ReadOnly    bool       `json:"r,omitempty"`
+	Issued      time.Time  `json:"d"`
+}
