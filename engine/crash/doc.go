@@ -2,7 +2,24 @@
 // process kills itself when it reaches the one named by QOD_CRASH_AT; otherwise Point does nothing.
 package crash
 
-// Points lists every name that Point is called with. A test compares it with the calls in the source.
+// Points lists every name that Point is called with, sorted. A test compares it with the calls in the
+// source.
 func Points() []string {
-	return []string{}
+	return []string{
+		"catalog.data-removed",
+		"catalog.database-created",
+		"catalog.database-dropped",
+		"catalog.database-named",
+		"catalog.lake-made",
+		"catalog.role-created",
+		"catalog.role-dropped",
+		"catalog.schema-closed",
+		"catalog.sessions-ended",
+		"engine.after-commit",
+		"engine.before-commit",
+		"engine.settle-created",
+		"engine.settle-deleted",
+		"engine.settle-ready",
+		"engine.settle-removed",
+	}
 }
