@@ -28,6 +28,9 @@ func (k *Kind) Decode(data []byte) (cty.Value, error) {
 	if err := unmarshalExact(data, &tree); err != nil {
 		return cty.NilVal, fmt.Errorf("decode %s: %w", k.Name, err)
 	}
+	if v, ok := decodeStored(tree, k.Attrs, k.Blocks); ok {
+		return v, nil
+	}
 	filled, err := json.Marshal(withNulls(tree, k.Type()))
 	if err != nil {
 		return cty.NilVal, fmt.Errorf("decode %s: %w", k.Name, err)

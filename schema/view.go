@@ -22,8 +22,10 @@ func (k *Kind) Views() []View {
 		switch {
 		case a.Secret:
 		case a.Set():
+			// Quoted, since some are words of SQL: group, user.
+			element := `"` + singular(a.Name) + `"`
 			views = append(views, k.elementView(singular(a.Name),
-				fmt.Sprintf("jsonb_array_elements_text(o.spec -> '%s') AS e(%s)", a.Name, singular(a.Name)), []string{"e." + singular(a.Name)}))
+				fmt.Sprintf("jsonb_array_elements_text(o.spec -> '%s') AS e(%s)", a.Name, element), []string{"e." + element}))
 		default:
 			columns = append(columns, column("o.spec", a))
 		}

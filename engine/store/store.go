@@ -212,6 +212,9 @@ type Node struct {
 	Incarnation string // made by the node's process when it starts
 	Phase       string
 	Reason      string
+	// Seen is when the node was last known to answer, as far as a manager has recorded it. PutNode
+	// leaves it alone.
+	Seen time.Time
 }
 
 // Nodes keeps the rows of nodes. Each change raises the store's revision, so every manager sees it.
@@ -219,6 +222,8 @@ type Nodes interface {
 	ListNodes(ctx context.Context) ([]Node, error)
 	PutNode(ctx context.Context, n Node) error // an equal row writes nothing
 	RemoveNode(ctx context.Context, id string) error
+	// SawNodes records that the nodes answered just now. It raises no revision.
+	SawNodes(ctx context.Context, ids []string) error
 }
 
 // Key is a key of the cluster, sealed with the master key.
@@ -249,6 +254,8 @@ type Statement struct {
 
 // Statements keeps the history of statements by day.
 type Statements interface {
+	// AppendStatements stores all rows or none. Rows that are there already, by id and start, are left:
+	// a batch whose outcome is unknown can be appended again.
 	AppendStatements(ctx context.Context, rows []Statement) error
 	// ExpireStatements drops the days that ended before the time.
 	ExpireStatements(ctx context.Context, before time.Time) error

@@ -1,0 +1,273 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Memory is a store that ends with its process: for tests, and for trying out a configuration. It
+// implements Store, Nodes, Keys and Statements.
+type Memory struct {
+	sealer *Sealer
+
+	mu         sync.Mutex
+	revision   Revision
+	changed    chan struct{} // closed and replaced when revision rises
+	objects    map[string]Object
+	refs       map[string][]ObjectRef
+	secrets    map[SecretKey]Sealed
+	stacks     map[string]Stack
+	plans      map[string]bool
+	history    []commit
+	leases     map[string]*memoryLease // held ones
+	terms      map[string]int64
+	nodes      map[string]Node
+	keys       map[int]Key
+	statements map[statementKey]Statement
+}
+
+type statementKey struct {
+	id      string
+	started time.Time
+}
+
+// commit is a line of history: who, and what each touched object was before.
+type commit struct {
+	Touch
+	before map[string]*Object
+}
+
+// NewMemory returns an empty store. The sealer may be nil if no secrets are written.
+func NewMemory(sealer *Sealer) *Memory {
+	return &Memory{
+		sealer:  sealer,
+		changed: make(chan struct{}),
+		objects: map[string]Object{},
+		refs:    map[string][]ObjectRef{},
+		secrets: map[SecretKey]Sealed{},
+		stacks:  map[string]Stack{},
+		plans:   map[string]bool{},
+		leases:  map[string]*memoryLease{},
+		terms:   map[string]int64{},
+		nodes:   map[string]Node{},
+		keys:    map[int]Key{},
+
+		statements: map[statementKey]Statement{},
+	}
+}
+
+// Snapshot implements Store.
+func (m *Memory) Snapshot(ctx context.Context) (*Snapshot, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	objects := slices.Collect(maps.Values(m.objects))
+	SortObjects(objects)
+	return &Snapshot{
+		Revision: m.revision,
+		Objects:  objects,
+		Secrets:  maps.Clone(m.secrets),
+		Stacks:   maps.Clone(m.stacks),
+	}, nil
+}
+
+// Commit implements Store.
+func (m *Memory) Commit(ctx context.Context, c Change) (Revision, error) {
+	sealed, err := c.Seal(m.sealer)
+	if err != nil {
+		return 0, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.admit(ctx, c); err != nil {
+		return 0, err
+	}
+	rows := m.rows()
+	if w, moved := rows.Moved(c); moved {
+		return 0, m.conflict(w)
+	}
+	edit, err := rows.Apply(c, m.revision+1)
+	if err != nil {
+		return 0, err
+	}
+	m.save(c, edit, sealed)
+	return m.revision, nil
+}
+
+func (m *Memory) admit(ctx context.Context, c Change) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if m.plans[c.PlanID] {
+		return ErrPlanUsed
+	}
+	if err := c.Admit(m.stacks[c.Stack.Name]); err != nil {
+		return err
+	}
+	return m.held(c.Lease)
+}
+
+func (m *Memory) held(l Lease) error {
+	if l == nil {
+		return nil
+	}
+	return Held(l, m.terms[l.Name()])
+}
+
+func (m *Memory) rows() *Rows {
+	var refs []ObjectRef
+	for _, of := range m.refs {
+		refs = append(refs, of...)
+	}
+	return NewRows(slices.Collect(maps.Values(m.objects)), refs)
+}
+
+func (m *Memory) conflict(w Write) error {
+	var now, seen *Object
+	if o, ok := m.objects[w.ID]; ok {
+		now = &o
+	}
+	var last Touch
+	for _, c := range m.history {
+		before, touched := c.before[w.ID]
+		if !touched {
+			continue
+		}
+		last = c.Touch
+		if seen == nil && c.Revision > w.Saw {
+			seen = before
+		}
+	}
+	return Conflict(w, now, seen, last)
+}
+
+func (m *Memory) save(c Change, e *Edit, sealed map[SecretKey]Sealed) {
+	for _, o := range e.Put {
+		m.objects[o.ID] = o
+	}
+	maps.Copy(m.refs, e.Refs)
+	for _, key := range e.Forget {
+		delete(m.secrets, key)
+	}
+	maps.Copy(m.secrets, sealed)
+	m.remove(e.Removed)
+	if c.Stack.Name != "" {
+		m.stacks[c.Stack.Name] = c.Stack
+	}
+	if c.PlanID != "" {
+		m.plans[c.PlanID] = true
+	}
+	m.raise()
+	m.history = append(m.history, commit{Touch{c.Stack.Name, c.By, m.revision}, e.Before})
+}
+
+func (m *Memory) remove(ids []string) {
+	if len(ids) == 0 {
+		return
+	}
+	gone := map[string]bool{}
+	for _, id := range ids {
+		gone[id] = true
+		delete(m.objects, id)
+		delete(m.refs, id)
+	}
+	for from, refs := range m.refs {
+		m.refs[from] = slices.DeleteFunc(slices.Clone(refs), func(r ObjectRef) bool { return gone[r.To] })
+	}
+	maps.DeleteFunc(m.secrets, func(k SecretKey, _ Sealed) bool { return gone[k.Object] })
+}
+
+func (m *Memory) raise() {
+	m.revision++
+	close(m.changed)
+	m.changed = make(chan struct{})
+}
+
+// SetStatus implements Store.
+func (m *Memory) SetStatus(ctx context.Context, id string, s Status, l Lease) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := m.held(l); err != nil {
+		return err
+	}
+	o, ok := m.objects[id]
+	if !ok {
+		return fmt.Errorf("set status of object %s: %w", id, ErrNotFound)
+	}
+	if o.Status == s {
+		return nil
+	}
+	o.Status = s
+	m.objects[id] = o
+	m.raise()
+	return nil
+}
+
+// Watch implements Store.
+func (m *Memory) Watch(ctx context.Context, on func(Revision)) error {
+	last := Revision(-1)
+	for {
+		m.mu.Lock()
+		now, changed := m.revision, m.changed
+		m.mu.Unlock()
+		if now != last {
+			on(now)
+			last = now
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Acquire implements Store.
+func (m *Memory) Acquire(ctx context.Context, name, holder string) (Lease, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if l, held := m.leases[name]; held {
+		return nil, &HeldError{Name: name, Holder: l.holder, Since: l.since}
+	}
+	m.terms[name]++
+	l := &memoryLease{
+		memory: m, name: name, holder: holder, term: m.terms[name],
+		since: time.Now(), done: make(chan struct{}),
+	}
+	m.leases[name] = l
+	return l, nil
+}
+
+type memoryLease struct {
+	memory       *Memory
+	name, holder string
+	term         int64
+	since        time.Time
+	done         chan struct{}
+}
+
+func (l *memoryLease) Name() string          { return l.name }
+func (l *memoryLease) Term() int64           { return l.term }
+func (l *memoryLease) Done() <-chan struct{} { return l.done }
+
+func (l *memoryLease) Release() {
+	l.memory.mu.Lock()
+	defer l.memory.mu.Unlock()
+	if l.memory.leases[l.name] != l {
+		return
+	}
+	delete(l.memory.leases, l.name)
+	close(l.done)
+}
