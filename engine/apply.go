@@ -26,11 +26,7 @@ func (e *Engine) Commit(ctx context.Context, p *Plan, who Who, adoptStack bool) 
 	if len(p.Changes) == 0 {
 		return nil
 	}
-	snap, err := e.Store.Snapshot(ctx)
-	if err != nil {
-		return fmt.Errorf("read store: %w", err)
-	}
-	writes, err := e.writes(p, snap)
+	writes, err := e.writes(p)
 	if err != nil {
 		return err
 	}
@@ -47,14 +43,13 @@ func (e *Engine) Commit(ctx context.Context, p *Plan, who Who, adoptStack bool) 
 	return err
 }
 
-func (e *Engine) writes(p *Plan, snap *store.Snapshot) ([]store.Write, error) {
-	buried := e.buried(p, snap)
+func (e *Engine) writes(p *Plan) ([]store.Write, error) {
 	var writes []store.Write
 	for _, c := range p.Changes {
 		if c.Action == plan.Delete || c.Action == plan.Replace {
 			op := store.Remove
-			if buried[c.ID] {
-				op = store.Bury
+			if e.outside(c.Kind.Name) {
+				op = store.Bury // the row goes once what it owns outside is gone
 			}
 			writes = append(writes, store.Write{Op: op, ID: c.ID, Kind: c.Kind, Saw: store.Revision(c.Saw)})
 		}
@@ -86,36 +81,5 @@ func (e *Engine) writes(p *Plan, snap *store.Snapshot) ([]store.Write, error) {
 	return writes, nil
 }
 
-// buried says which deleted objects keep their row until what they own outside the store is gone:
-// those with an outside, and whatever these refer to.
-func (e *Engine) buried(p *Plan, snap *store.Snapshot) map[string]bool {
-	ending := map[string]bool{}
-	for _, c := range p.Changes {
-		if c.Action == plan.Delete || c.Action == plan.Replace {
-			ending[c.ID] = true
-		}
-	}
-	ids := byAddr(snap)
-	buried := map[string]bool{}
-	var bury func(o store.Object)
-	bury = func(o store.Object) {
-		for _, ref := range o.Kind.Refs(o.Spec) {
-			if to, ok := ids[ref.To]; ok && ending[to.ID] && !buried[to.ID] {
-				buried[to.ID] = true
-				bury(to)
-			}
-		}
-	}
-	for _, o := range snap.Objects {
-		if o.Tombstone || ending[o.ID] && e.outside(o) {
-			buried[o.ID] = true
-			bury(o)
-		}
-	}
-	return buried
-}
-
 // outside reports whether objects of that kind own something outside the store.
-func (e *Engine) outside(o store.Object) bool {
-	return o.Kind.Name == runs || e.Lifecycles[o.Kind.Name] != nil
-}
+func (e *Engine) outside(kind string) bool { return kind == runs || e.Lifecycles[kind] != nil }

@@ -55,7 +55,7 @@ func (e *Engine) Converge(ctx context.Context, progress func([]plan.Finding)) er
 		case len(pending) == 0:
 			return nil
 		}
-		if err == nil && !slices.Equal(pending, last) {
+		if len(pending) > 0 && !slices.Equal(pending, last) {
 			last, moved = pending, time.Now()
 			progress(pending)
 		}

@@ -81,7 +81,7 @@ func (e *Engine) Plan(ctx context.Context, stack store.Stack, desired []schema.O
 		Stack:   stack.Name,
 		Desired: desired,
 		Actual:  actual(snap),
-		NewID:   func() string { return uuid.Must(uuid.NewV7()).String() },
+		NewID:   uuid.NewString,
 		Fingerprint: func(id, attr, secret string) string {
 			key := store.SecretKey{Object: id, Attr: attr}
 			p.secrets[key] = secret

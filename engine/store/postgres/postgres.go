@@ -72,6 +72,9 @@ func OpenReadOnly(ctx context.Context, cfg Config) (*Store, error) {
 	return s, nil
 }
 
+// Ping says whether the server answers.
+func (s *Store) Ping(ctx context.Context) error { return s.pool.Ping(ctx) }
+
 // Close gives up the leases that are held and closes all connections.
 func (s *Store) Close() {
 	s.mu.Lock()

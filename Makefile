@@ -1,0 +1,87 @@
+# Everything that is fetched or built lands in .cache and bin; `make clean` removes both.
+SHELL := /bin/bash
+GO     ?= go
+CACHE  := $(CURDIR)/.cache
+VENV   := $(CACHE)/venv
+PYTHON := $(VENV)/bin/python
+EXT    := $(CACHE)/extensions
+DUCKDB := 1.5.5
+JDBC   := $(CACHE)/flight-sql-jdbc-driver-18.3.0.jar
+TAGS   := duckdb_arrow
+DEMO   := examples/quickstart
+
+export GOFLAGS ?= -buildvcs=false
+
+.PHONY: help
+help: ## say what each target does
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build bin/qod
+	$(GO) build -tags $(TAGS) -trimpath -o bin/qod ./cmd/qod
+
+.PHONY: quickstart
+quickstart: build extensions ## plan, apply and query examples/quickstart, and leave it running
+	@QOD=$(CURDIR)/bin/qod EXTENSIONS=$(EXT) $(DEMO)/run.sh up
+
+.PHONY: stop
+stop: ## end everything that quickstart started, and only that
+	@QOD=$(CURDIR)/bin/qod $(DEMO)/run.sh down
+
+.PHONY: purge
+purge: ## end it and remove its data as well
+	@QOD=$(CURDIR)/bin/qod $(DEMO)/run.sh purge
+
+.PHONY: test
+test: build extensions clients lint ## fetch what tests need and run all of them
+	@QOD_TEST_EXTENSION_DIR=$(EXT) QOD_TEST_PYTHON=$(PYTHON) QOD_TEST_JDBC=$(JDBC) QOD_TEST_BINARY=$(CURDIR)/bin/qod \
+		$(GO) test -tags $(TAGS) -timeout 20m ./...
+
+.PHONY: lint
+lint: $(CACHE)/staticcheck ## gofmt, go vet and staticcheck
+	@test -z "$$(gofmt -l cmd engine runtime schema test)" || { gofmt -l cmd engine runtime schema test; exit 1; }
+	$(GO) vet -tags $(TAGS) ./...
+	$(CACHE)/staticcheck -tags $(TAGS) ./...
+
+.PHONY: docs
+docs: ## write the derived files: reference pages, golden plans
+	$(GO) test -tags $(TAGS) ./schema ./cmd/qod -run 'Current|Golden' -update
+
+.PHONY: bench
+bench: build extensions clients ## measure against a direct connection, paired in one run
+	@QOD=$(CURDIR)/bin/qod EXTENSIONS=$(EXT) PYTHON=$(PYTHON) test/bench/run.sh
+
+.PHONY: clean
+clean: ## remove what was built and fetched
+	rm -rf bin .cache
+
+# --- what is fetched ---
+
+.PHONY: extensions
+extensions: $(EXT)/.done
+
+# The extensions are packages; qod checks their digests when it takes them over.
+$(EXT)/.done: | $(VENV)/.done
+	@mkdir -p $(EXT)/wheels
+	@for x in ducklake postgres-scanner tpch; do \
+		$(VENV)/bin/pip download -q --no-deps -d $(EXT)/wheels duckdb-extension-$$x==$(DUCKDB) || exit 1; done
+	@$(PYTHON) -c 'import glob,sys,zipfile;[zipfile.ZipFile(w).extractall(sys.argv[1]+"/unpacked") for w in glob.glob(sys.argv[1]+"/wheels/*.whl")]' $(EXT)
+	@mkdir -p $(EXT)/v$(DUCKDB)/linux_amd64
+	@cp $(EXT)/unpacked/*/extensions/v$(DUCKDB)/*.duckdb_extension $(EXT)/v$(DUCKDB)/linux_amd64/
+	@rm -rf $(EXT)/unpacked $(EXT)/wheels && touch $@
+
+$(VENV)/.done:
+	@mkdir -p $(CACHE) && python3 -m venv $(VENV) && touch $@
+
+.PHONY: clients
+clients: $(VENV)/.clients $(JDBC)
+
+$(VENV)/.clients: test/clients/requirements.txt | $(VENV)/.done
+	@$(VENV)/bin/pip install -q -r test/clients/requirements.txt && touch $@
+
+$(JDBC):
+	@mkdir -p $(CACHE)
+	@mvn -q dependency:copy -Dartifact=org.apache.arrow:flight-sql-jdbc-driver:18.3.0 -DoutputDirectory=$(CACHE)
+
+$(CACHE)/staticcheck:
+	@GOBIN=$(CACHE) $(GO) install honnef.co/go/tools/cmd/staticcheck@v0.8.2

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"reflect"
+	"text/tabwriter"
+
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func newConfig(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "config",
+		Short: "Print every effective setting and where it comes from",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "SETTING\tVALUE\tSOURCE\tVARIABLE")
+			v := reflect.ValueOf(*a.paths.Settings)
+			for _, s := range settingList() {
+				value := fmt.Sprint(v.Field(s.index).Interface())
+				if s.Secret && value != "" {
+					value = "(secret)"
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.Name, value, a.paths.sources[s.Name], s.Env())
+			}
+			return w.Flush()
+		},
+	}
+}

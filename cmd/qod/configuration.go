@@ -1,0 +1,158 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclparse"
+	"github.com/hashicorp/hcl/v2/hclwrite"
+	"github.com/spf13/cobra"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/qod-io/qod/engine/config"
+	"github.com/qod-io/qod/engine/plan"
+	"github.com/qod-io/qod/engine/store"
+)
+
+// lockFile is committed beside the configuration: it tells this stack from another of the same name.
+const lockFile = ".qod.lock.hcl"
+
+// given collects -var and -var-file in the order in which they are written.
+type given struct {
+	list *[]config.Given
+	file bool
+}
+
+func (g given) String() string { return "" }
+func (g given) Type() string   { return map[bool]string{true: "file", false: "name=value"}[g.file] }
+
+func (g given) Set(text string) error {
+	if g.file {
+		*g.list = append(*g.list, config.Given{File: text})
+		return nil
+	}
+	for i := range text {
+		if text[i] == '=' {
+			*g.list = append(*g.list, config.Given{Name: text[:i], Value: text[i+1:]})
+			return nil
+		}
+	}
+	return fmt.Errorf("want NAME=VALUE")
+}
+
+func varFlags(cmd *cobra.Command) *[]config.Given {
+	list := &[]config.Given{}
+	cmd.Flags().Var(given{list: list}, "var", "set a variable")
+	cmd.Flags().Var(given{list: list, file: true}, "var-file", "read variables from a file")
+	return list
+}
+
+// configuration is an evaluated directory.
+type configuration struct {
+	*config.Desired
+	dir string
+	a   *app
+}
+
+var errConfiguration = exitError{code: 1}
+
+// evaluate reads the working directory's configuration. What is wrong with it has been printed when it
+// returns errConfiguration.
+func (a *app) evaluate(vars []config.Given) (*configuration, error) {
+	loaded, diags := config.Load(a.paths.Dir)
+	var desired *config.Desired
+	files := map[string]*hcl.File{}
+	if loaded != nil {
+		var more hcl.Diagnostics
+		desired, more = loaded.Evaluate(config.Inputs{Given: vars, Env: a.env})
+		diags = append(diags, more...)
+	}
+	if desired != nil {
+		files = desired.Files()
+	}
+	config.WriteDiagnostics(a.stderr, diags, files, terminal(a.stderr))
+	if diags.HasErrors() {
+		return nil, errConfiguration
+	}
+	return &configuration{Desired: desired, dir: a.paths.Dir, a: a}, nil
+}
+
+// report prints a plan's problems with their places in the configuration.
+func (c *configuration) report(w io.Writer, problems []plan.Problem) {
+	var diags hcl.Diagnostics
+	for _, p := range problems {
+		d := &hcl.Diagnostic{Severity: hcl.DiagError, Summary: p.Summary, Detail: p.Detail}
+		if p.Warning {
+			d.Severity = hcl.DiagWarning
+		}
+		if r := c.Range(p.Address, p.Path); r.Filename != "" {
+			d.Subject = &r
+		}
+		diags = append(diags, d)
+	}
+	config.WriteDiagnostics(w, diags, c.Files(), terminal(w))
+}
+
+// stack returns the configuration's stack with the lineage of the lock file, if there is one.
+func (c *configuration) stack() (store.Stack, error) {
+	lineage, err := readLineage(c.dir, c.Stack)
+	return store.Stack{Name: c.Stack, Lineage: lineage}, err
+}
+
+func readLineage(dir, stack string) (string, error) {
+	name := filepath.Join(dir, lockFile)
+	src, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read lineage: %w", err)
+	}
+	f, diags := hclparse.NewParser().ParseHCL(src, name)
+	if diags.HasErrors() {
+		return "", diags
+	}
+	content, diags := f.Body.Content(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "stack", LabelNames: []string{"name"}}}})
+	if diags.HasErrors() {
+		return "", diags
+	}
+	for _, b := range content.Blocks {
+		attrs, diags := b.Body.JustAttributes()
+		if diags.HasErrors() {
+			return "", diags
+		}
+		if attr := attrs["lineage"]; b.Labels[0] == stack && attr != nil {
+			v, diags := attr.Expr.Value(nil)
+			if diags.HasErrors() || v.Type() != cty.String {
+				return "", fmt.Errorf("%s: lineage is not a string", name)
+			}
+			return v.AsString(), nil
+		}
+	}
+	return "", nil
+}
+
+// writeLineage adds a stack to the lock file, which it makes when there is none.
+func writeLineage(dir, stack, lineage string) error {
+	name := filepath.Join(dir, lockFile)
+	f := hclwrite.NewEmptyFile()
+	if src, err := os.ReadFile(name); err == nil {
+		parsed, diags := hclwrite.ParseConfig(src, name, hcl.InitialPos)
+		if diags.HasErrors() {
+			return diags
+		}
+		f = parsed
+	} else {
+		f.Body().AppendUnstructuredTokens(hclwrite.Tokens{{Type: 0, Bytes: []byte("# Made by qod. Commit it: it tells this stack from another of the same name.\n")}})
+	}
+	f.Body().AppendNewBlock("stack", []string{stack}).Body().SetAttributeValue("lineage", cty.StringVal(lineage))
+	if err := os.WriteFile(name, f.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("write lineage: %w", err)
+	}
+	return nil
+}

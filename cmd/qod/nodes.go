@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/qod-io/qod/engine"
+	"github.com/qod-io/qod/engine/catalog"
+	"github.com/qod-io/qod/runtime/access"
+	"github.com/qod-io/qod/runtime/backend"
+	"github.com/qod-io/qod/runtime/local"
+	"github.com/qod-io/qod/runtime/reconcile"
+	"github.com/qod-io/qod/runtime/wire"
+)
+
+// openRuntime wires the engine with the outside: the catalog of lakes, and the nodes of this host.
+func (w *world) openRuntime(ctx context.Context, create bool) error {
+	var err error
+	if w.keyring, err = w.cluster(ctx, create); err != nil {
+		return err
+	}
+	w.fleet = &backend.Fleet{}
+	w.runtime = &nodes{world: w, right: make(chan struct{})}
+	w.engine = engine.New(engine.Config{
+		Store: w.store, Nodes: w.nodes, Sealer: w.sealer, Lifecycles: map[string]engine.Lifecycle{lakes: w.catalog},
+		Runtime: w.runtime, Hash: access.Hash, Holder: holder(), Log: w.log,
+	})
+	return nil
+}
+
+// lakes is the kind whose outside the catalog is.
+const lakes = "tenant_db"
+
+var _ engine.Lifecycle = (*catalog.Catalog)(nil)
+
+// nodes are those of this host, and this process's right to act on them.
+type nodes struct {
+	*world
+	lock  *local.Lock
+	right chan struct{} // closed once this process may act
+
+	loop *reconcile.Loop // runs while this process converges or serves
+	stop func() error
+}
+
+func (n *nodes) acting() bool {
+	select {
+	case <-n.right:
+		return true
+	default:
+		return false
+	}
+}
+
+// takeRight takes the right to act if nobody else has it.
+func (n *nodes) takeRight() error {
+	if n.acting() {
+		return nil
+	}
+	lock, err := local.TryLock(n.StateDir)
+	if errors.Is(err, local.ErrHeld) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	n.lock = lock
+	close(n.right)
+	return nil
+}
+
+// waitForRight takes the right to act as soon as its holder is gone, and keeps it until ctx ends.
+func (n *nodes) waitForRight(ctx context.Context) error {
+	lock, err := local.WaitLock(ctx, n.StateDir)
+	if err != nil {
+		return err
+	}
+	n.lock = lock
+	close(n.right)
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// newLoop returns the loop over this host's nodes.
+func (n *nodes) newLoop(r prometheus.Registerer) (*reconcile.Loop, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("name this host: %w", err)
+	}
+	return reconcile.New(reconcile.Config{
+		Backend: n.host.Backend, Store: n.store, Nodes: n.nodes, Fleet: n.fleet, Keys: func() *wire.Keyring { return n.keyring },
+		Spec: n.spec, Host: host, Acting: n.right, Registerer: r, Log: n.log,
+		ReconcileInterval: time.Duration(n.ReconcileSec) * time.Second, ProbeInterval: time.Duration(n.HealthCheckSec) * time.Second,
+		DrainLimit: time.Duration(n.DrainSec) * time.Second,
+	})
+}
+
+// Step implements engine.Runtime. Its first call starts the loop, which acts if nobody else does.
+func (n *nodes) Step(ctx context.Context) (map[string]string, error) {
+	if err := n.takeRight(); err != nil {
+		return nil, err
+	}
+	if n.loop == nil {
+		if err := n.start(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return n.Missing(ctx)
+}
+
+func (n *nodes) start(ctx context.Context) error {
+	loop, err := n.newLoop(nil)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- loop.Run(ctx) }()
+	n.loop = loop
+	n.stop = func() error { cancel(); return <-done }
+	return nil
+}
+
+// Missing implements engine.Runtime.
+func (n *nodes) Missing(ctx context.Context) (map[string]string, error) {
+	loop := n.loop
+	if loop == nil {
+		var err error
+		if loop, err = n.newLoop(nil); err != nil {
+			return nil, err
+		}
+	}
+	states, err := loop.Observe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	missing := map[string]string{}
+	for id, s := range states {
+		if !s.Converged {
+			missing[id] = s.Message
+		}
+	}
+	return missing, nil
+}
+
+// Close ends the loop and gives the right up. Nodes live on.
+func (n *nodes) Close() error {
+	var errs []error
+	if n.stop != nil {
+		errs = append(errs, n.stop())
+	}
+	if n.lock != nil {
+		errs = append(errs, n.lock.Close())
+	}
+	return errors.Join(errs...)
+}

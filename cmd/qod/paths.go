@@ -1,0 +1,127 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// pointer is the file in a working directory that names its state directory.
+const pointer = ".qod"
+
+// paths are the places on this host that belong to one working directory.
+type paths struct {
+	Dir string // the working directory
+	*Settings
+}
+
+// newPaths fills in the settings that default to places.
+func newPaths(dir string, s *Settings) (*paths, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("find working directory: %w", err)
+	}
+	p := &paths{Dir: dir, Settings: s}
+	if p.StateDir == "" {
+		if p.StateDir, err = defaultStateDir(dir); err != nil {
+			return nil, err
+		}
+	}
+	if p.StateDir, err = filepath.Abs(p.StateDir); err != nil {
+		return nil, fmt.Errorf("find state directory: %w", err)
+	}
+	if p.RunDir == "" {
+		p.RunDir = defaultRunDir(p.StateDir)
+	}
+	fill(&p.ExtensionDir, p.StateDir, "extensions")
+	fill(&p.DataRoot, p.StateDir, "data")
+	fill(&p.MasterKeyFile, p.StateDir, "master.key")
+	return p, nil
+}
+
+func fill(field *string, dir, name string) {
+	if *field == "" {
+		*field = filepath.Join(dir, name)
+	}
+}
+
+func defaultStateDir(dir string) (string, error) {
+	if named, err := os.ReadFile(filepath.Join(dir, pointer)); err == nil {
+		return strings.TrimSpace(string(named)), nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("read %s: %w", pointer, err)
+	}
+	if os.Getuid() == 0 {
+		return filepath.Join("/var/lib/qod", digest(dir)), nil
+	}
+	base := os.Getenv("XDG_STATE_HOME")
+	if base == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("find state directory: %w; set QOD_STATE_DIR", err)
+		}
+		base = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(base, "qod", digest(dir)), nil
+}
+
+// defaultRunDir is short: a socket's path has at most 107 bytes.
+func defaultRunDir(stateDir string) string {
+	switch base := os.Getenv("XDG_RUNTIME_DIR"); {
+	case os.Getuid() == 0:
+		return filepath.Join("/run/qod", digest(stateDir))
+	case base != "" && len(base) < 40:
+		return filepath.Join(base, "qod", digest(stateDir))
+	}
+	return filepath.Join(os.TempDir(), fmt.Sprintf("qod-%d", os.Getuid()), digest(stateDir))
+}
+
+func digest(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:6])
+}
+
+// point writes the pointer file unless the state directory was named by a setting.
+func (p *paths) point() error {
+	if p.sources["state_dir"] != "default" {
+		return nil
+	}
+	name := filepath.Join(p.Dir, pointer)
+	if have, err := os.ReadFile(name); err == nil && strings.TrimSpace(string(have)) == p.StateDir {
+		return nil
+	}
+	if err := os.WriteFile(name, []byte(p.StateDir+"\n"), 0o644); err != nil {
+		return fmt.Errorf("write %s: %w", pointer, err)
+	}
+	return nil
+}
+
+// exists reports whether the state directory has been made.
+func (p *paths) exists() bool {
+	_, err := os.Stat(p.MasterKeyFile)
+	return err == nil
+}
+
+// make makes the state directory. Others may pass through it, since nodes and Postgres run as users of
+// their own; what is inside is closed where it has to be.
+func (p *paths) make() error {
+	if err := os.MkdirAll(p.StateDir, 0o711); err != nil {
+		return fmt.Errorf("make state directory: %w", err)
+	}
+	if err := ownedByUs(p.StateDir); err != nil {
+		return err
+	}
+	if err := os.Chmod(p.StateDir, 0o711); err != nil {
+		return fmt.Errorf("open state directory: %w", err)
+	}
+	return p.point()
+}
+
+func (p *paths) in(name ...string) string {
+	return filepath.Join(append([]string{p.StateDir}, name...)...)
+}

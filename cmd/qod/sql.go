@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/flight"
+	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+)
+
+// maxClientMessage bounds one message of a result, in bytes.
+const maxClientMessage = 256 << 20
+
+type sqlOptions struct {
+	user, passwordFile, tenant, pool, address, ca, format string
+}
+
+func newSQL(a *app) *cobra.Command {
+	o := &sqlOptions{}
+	cmd := &cobra.Command{
+		Use:   "sql STATEMENT",
+		Short: "Run one statement through Flight SQL",
+		Long: "sql logs in to the serve of this directory, or to --address, runs one statement and prints its rows.\n" +
+			"The password comes from --password-file or from QOD_PASSWORD.",
+		Example: "  QOD_PASSWORD=… qod sql --user ana@acme/bi 'SELECT count(*) FROM orders'\n" +
+			"  qod sql --user ana --tenant acme --pool bi --password-file ana.password --format csv 'FROM nation'",
+		Args: cobra.ExactArgs(1),
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.user, "user", "", "user, as NAME or NAME@TENANT/POOL")
+	f.StringVar(&o.passwordFile, "password-file", "", "file with the password")
+	f.StringVar(&o.tenant, "tenant", "", "tenant")
+	f.StringVar(&o.pool, "pool", "", "pool")
+	f.StringVar(&o.address, "address", "", "HOST:PORT of another serve")
+	f.StringVar(&o.ca, "ca-file", "", "certificate to trust, PEM; default: the one this directory's serve made, or the system's")
+	f.StringVar(&o.format, "format", "table", "table, csv or json")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return a.sql(cmd.Context(), o, args[0]) }
+	return cmd
+}
+
+func (a *app) sql(ctx context.Context, o *sqlOptions, statement string) error {
+	write, ok := map[string]func(io.Writer, *flight.Reader) error{"table": writeTable, "csv": writeCSV, "json": writeJSON}[o.format]
+	if !ok {
+		return fmt.Errorf("--format %q: want table, csv or json", o.format)
+	}
+	if o.user == "" {
+		return errors.New("--user is needed, as in ana@acme/bi")
+	}
+	password, err := a.password(o.passwordFile)
+	if err != nil {
+		return err
+	}
+	client, err := a.dial(o)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	for name, value := range map[string]string{"tenant": o.tenant, "pool": o.pool} {
+		if value != "" {
+			ctx = metadata.AppendToOutgoingContext(ctx, name, value)
+		}
+	}
+	ctx, err = client.Client.AuthenticateBasicToken(ctx, o.user, password)
+	if err != nil {
+		return told(err)
+	}
+	info, err := client.Execute(ctx, statement)
+	if err != nil {
+		return told(err)
+	}
+	for _, endpoint := range info.GetEndpoint() {
+		r, err := client.DoGet(ctx, endpoint.GetTicket())
+		if err != nil {
+			return told(err)
+		}
+		err = write(a.stdout, r)
+		r.Release()
+		if err != nil {
+			return told(err)
+		}
+	}
+	_, err = client.CloseSession(ctx, &flight.CloseSessionRequest{})
+	return told(err)
+}
+
+// told returns what the server said, without the words of the transport.
+func told(err error) error {
+	if err == nil {
+		return nil
+	}
+	if s, ok := status.FromError(err); ok {
+		return fmt.Errorf("%s: %s", strings.ToLower(s.Code().String()), s.Message())
+	}
+	return err
+}
+
+func (a *app) password(file string) (string, error) {
+	if file != "" {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			return "", fmt.Errorf("read password: %w", err)
+		}
+		return strings.TrimRight(string(raw), "\r\n"), nil
+	}
+	if password, ok := a.env("QOD_PASSWORD"); ok {
+		return password, nil
+	}
+	return "", errors.New("no password: set QOD_PASSWORD or give --password-file")
+}
+
+func (a *app) dial(o *sqlOptions) (*flightsql.Client, error) {
+	address, ca := o.address, o.ca
+	if address == "" {
+		serves := a.paths.serves()
+		if len(serves) == 0 {
+			return nil, errors.New("no serve runs for this directory: start qod serve, or give --address")
+		}
+		address = serves[0].Flight
+		if ca == "" && a.paths.TLSCertFile == "" {
+			ca = a.paths.in("tls", "edge.crt")
+		} else if ca == "" {
+			ca = a.paths.TLSCertFile
+		}
+	}
+	trust := &tls.Config{MinVersion: tls.VersionTLS12}
+	if ca != "" {
+		pem, err := os.ReadFile(ca)
+		if err != nil {
+			return nil, fmt.Errorf("read certificate: %w", err)
+		}
+		trust.RootCAs = x509.NewCertPool()
+		if !trust.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("read certificate: %s holds none", ca)
+		}
+	}
+	client, err := flightsql.NewClient(address, nil, nil,
+		grpc.WithTransportCredentials(credentials.NewTLS(trust)), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxClientMessage)))
+	if err != nil {
+		return nil, fmt.Errorf("dial %s: %w", address, err)
+	}
+	return client, nil
+}
+
+func names(s *arrow.Schema) []string {
+	var out []string
+	for _, f := range s.Fields() {
+		out = append(out, f.Name)
+	}
+	return out
+}
+
+func writeTable(w io.Writer, r *flight.Reader) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, strings.Join(names(r.Schema()), "\t"))
+	rows, err := eachRow(r, func(cells []string, _ []bool) error {
+		_, err := fmt.Fprintln(table, strings.Join(cells, "\t"))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "(%d rows)\n", rows)
+	return err
+}
+
+func writeCSV(w io.Writer, r *flight.Reader) error {
+	out := csv.NewWriter(w)
+	if err := out.Write(names(r.Schema())); err != nil {
+		return err
+	}
+	_, err := eachRow(r, func(cells []string, null []bool) error {
+		for i := range cells {
+			if null[i] {
+				cells[i] = ""
+			}
+		}
+		return out.Write(cells)
+	})
+	out.Flush()
+	return errors.Join(err, out.Error())
+}
+
+// writeJSON prints one object per row and line.
+func writeJSON(w io.Writer, r *flight.Reader) error {
+	for r.Next() {
+		if err := array.RecordToJSON(r.RecordBatch(), w); err != nil {
+			return err
+		}
+	}
+	return ended(r)
+}
+
+func eachRow(r *flight.Reader, visit func(cells []string, null []bool) error) (int64, error) {
+	var rows int64
+	for r.Next() {
+		batch := r.RecordBatch()
+		cells, null := make([]string, batch.NumCols()), make([]bool, batch.NumCols())
+		for row := range int(batch.NumRows()) {
+			for col := range cells {
+				cells[col], null[col] = batch.Column(col).ValueStr(row), batch.Column(col).IsNull(row)
+				if null[col] {
+					cells[col] = "NULL"
+				}
+			}
+			if err := visit(cells, null); err != nil {
+				return rows, err
+			}
+			rows++
+		}
+	}
+	return rows, ended(r)
+}
+
+func ended(r *flight.Reader) error {
+	if err := r.Err(); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
+}

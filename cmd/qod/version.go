@@ -1,0 +1,22 @@
+package main
+
+import (
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/qod-io/qod/runtime/node"
+	"github.com/qod-io/qod/runtime/wire"
+)
+
+func newVersion(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print versions of qod, DuckDB and the wire protocol",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			a.printf("qod %s\nDuckDB %s\nwire protocol %d\n%s\n", version, node.EngineVersion, wire.Version, runtime.Version())
+			return nil
+		},
+	}
+}

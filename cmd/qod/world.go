@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/qod-io/qod/engine"
+	"github.com/qod-io/qod/engine/catalog"
+	"github.com/qod-io/qod/engine/store"
+	"github.com/qod-io/qod/engine/store/embedded"
+	"github.com/qod-io/qod/engine/store/postgres"
+	"github.com/qod-io/qod/runtime/access"
+	"github.com/qod-io/qod/runtime/backend"
+	"github.com/qod-io/qod/runtime/wire"
+)
+
+// world is everything a command works with, opened.
+type world struct {
+	*paths
+	log    *slog.Logger
+	sealer *store.Sealer
+	store  store.Store
+	nodes  store.Nodes
+	engine *engine.Engine
+
+	// imagined is true where there is no state: an empty store stands for it, and nothing is written.
+	imagined bool
+
+	// The rest is nil in an imagined world.
+	postgres *postgres.Store
+	catalog  *catalog.Catalog
+	host     *host
+	fleet    *backend.Fleet
+	keyring  *wire.Keyring
+	runtime  *nodes
+}
+
+type openOptions struct {
+	create bool         // state may be made, and written
+	write  bool         // state that exists may be written
+	log    *slog.Logger // nil: warnings only
+}
+
+func (a *app) open(ctx context.Context, o openOptions) (*world, error) {
+	w := &world{paths: a.paths, log: o.log}
+	if w.log == nil {
+		w.log = a.quiet()
+	}
+	if !o.create && !a.paths.exists() {
+		return imagine(w)
+	}
+	if o.create {
+		if err := a.paths.make(); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.openStore(ctx, o); err != nil {
+		if errors.Is(err, store.ErrNoState) {
+			return imagine(w)
+		}
+		return nil, err
+	}
+	err := w.openRuntime(ctx, o.create)
+	if err == nil && o.create {
+		err = w.firstAdministrator(ctx, a)
+	}
+	if err != nil {
+		w.Close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// imagine makes a world in which nothing exists yet.
+func imagine(w *world) (*world, error) {
+	key := make([]byte, store.MasterKeySize)
+	rand.Read(key)
+	sealer, err := store.NewSealer(key)
+	if err != nil {
+		return nil, err
+	}
+	memory := store.NewMemory(sealer)
+	w.imagined, w.sealer, w.store, w.nodes = true, sealer, memory, memory
+	w.engine = engine.New(engine.Config{Store: memory, Nodes: memory, Sealer: sealer, Hash: access.Hash, Log: w.log})
+	return w, nil
+}
+
+func (w *world) openStore(ctx context.Context, o openOptions) error {
+	key, err := masterKey(w.MasterKeyFile, o.create)
+	if err != nil {
+		return err
+	}
+	if w.sealer, err = store.NewSealer(key); err != nil {
+		return err
+	}
+	url := w.DatabaseURL
+	if url == "" {
+		if url, err = w.startPostgres(ctx, o.create); err != nil {
+			return err
+		}
+	}
+	open := postgres.OpenReadOnly
+	if o.create || o.write {
+		open = postgres.Open
+	}
+	if w.postgres, err = open(ctx, postgres.Config{URL: url, Sealer: w.sealer, Log: w.log}); err != nil {
+		return err
+	}
+	w.store, w.nodes = w.postgres, w.postgres
+	if w.host, err = newHost(w.paths, w.log); err != nil {
+		return err
+	}
+	w.catalog, err = catalog.New(catalog.Config{Admin: url, Host: w.host, Log: w.log})
+	return err
+}
+
+func (w *world) embedded() embedded.Config {
+	return embedded.Config{StateDir: w.StateDir, RunDir: w.RunDir, BinDir: w.PostgresBin, Log: w.log}
+}
+
+func (w *world) startPostgres(ctx context.Context, create bool) (string, error) {
+	cfg := w.embedded()
+	cfg.Existing = !create
+	server, err := embedded.Start(ctx, cfg)
+	if err != nil {
+		return "", err
+	}
+	return server.URL(server.Database)
+}
+
+// cluster returns the cluster's keys; the first manager makes one.
+func (w *world) cluster(ctx context.Context, create bool) (*wire.Keyring, error) {
+	keys, err := store.ClusterKeys(ctx, w.postgres, w.sealer, create)
+	if err != nil {
+		return nil, err
+	}
+	ring := make([]wire.Key, len(keys))
+	for i, k := range keys {
+		ring[i] = wire.Key(k)
+	}
+	return wire.NewKeyring(ring...)
+}
+
+// holder names this process to others that wait for what it holds.
+func holder() string {
+	name, err := os.Hostname()
+	if err != nil {
+		name = "unknown host"
+	}
+	return fmt.Sprintf("process %d on %s", os.Getpid(), name)
+}
+
+// Close gives back what the world holds. What it started lives on.
+func (w *world) Close() {
+	if w.runtime != nil {
+		if err := w.runtime.Close(); err != nil {
+			w.log.Warn("close", "error", err)
+		}
+	}
+	if w.postgres != nil {
+		w.postgres.Close()
+	}
+}

@@ -1,0 +1,212 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclwrite"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/qod-io/qod/schema"
+)
+
+// instance is one object of a block.
+type instance struct {
+	block  *block
+	key    string // of for_each
+	object schema.Object
+	marks  []objectMark // the objects its value was computed from
+	ctx    *hcl.EvalContext
+	// secret lists attributes and blocks that hold a sensitive value.
+	secret map[string]bool
+	diags  hcl.Diagnostics
+}
+
+// instanceNote is the Extra of diagnostics about one instance of a block with for_each.
+type instanceNote struct {
+	address string
+	wrapped any
+}
+
+// UnwrapDiagnosticExtra gives way to what HCL itself noted.
+func (n instanceNote) UnwrapDiagnosticExtra() any { return n.wrapped }
+
+// evaluateBlock evaluates the objects of a block and leaves their value for others to refer to.
+func (e *evaluation) evaluateBlock(b *block) {
+	ctx := e.context(e.uses[b.node])
+	if b.forEach == nil {
+		e.values[b.node] = e.evaluateInstance(&instance{block: b, ctx: ctx})
+		return
+	}
+	items, diags := e.expand(b, ctx)
+	e.report(diags)
+	if items == nil {
+		e.values[b.node] = cty.DynamicVal
+		return
+	}
+	values := map[string]cty.Value{}
+	for _, key := range slices.Sorted(maps.Keys(items)) {
+		child := ctx.NewChild()
+		child.Functions = e.functions
+		each := map[string]cty.Value{"key": cty.StringVal(key), "value": items[key]}
+		for _, ref := range e.uses[b.node] {
+			if ref.node.root == "each" {
+				each[ref.node.name] = cty.DynamicVal
+			}
+		}
+		child.Variables = map[string]cty.Value{"each": cty.ObjectVal(each)}
+		values[key] = e.evaluateInstance(&instance{block: b, key: key, ctx: child})
+	}
+	e.values[b.node] = cty.ObjectVal(values)
+}
+
+func (b *block) address(key string) string {
+	if b.forEach == nil {
+		return b.node.String()
+	}
+	return fmt.Sprintf("%s[%s]", b.node, hclwrite.TokensForValue(cty.StringVal(key)).Bytes())
+}
+
+// expand returns the elements of for_each by key, or nil when there is no good answer.
+func (e *evaluation) expand(b *block, ctx *hcl.EvalContext) (map[string]cty.Value, hcl.Diagnostics) {
+	value, diags := e.value(b.forEach, ctx)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	refuse := func(format string, args ...any) (map[string]cty.Value, hcl.Diagnostics) {
+		d := failAt(b.forEach.Range(), "Invalid for_each", format, args...)
+		d.Expression, d.EvalContext = b.forEach, ctx
+		return nil, append(diags, d)
+	}
+	value, marks := value.Unmark()
+	_, secret := marks[sensitiveMark{}]
+	t := value.Type()
+	switch {
+	case secret || t.IsSetType() && containsSensitive(value):
+		return refuse("Its keys become part of addresses, which are shown, and they are computed from a sensitive value. " +
+			"If the keys themselves are no secret, use nonsensitive(...).")
+	case value.IsNull():
+		return refuse("It is null; for no objects, use an empty set: toset([]).")
+	case !value.IsKnown() || t.IsSetType() && !value.IsWhollyKnown():
+		return nil, diags
+	case t.IsTupleType() || t.IsListType():
+		return refuse("It is a list, whose elements have no keys of their own. For a set of strings, use toset(...).")
+	case !t.IsSetType() && !t.IsMapType() && !t.IsObjectType():
+		return refuse("It takes a set of strings, a map or an object, and this is a %s.", t.FriendlyName())
+	case t.IsSetType() && value.LengthInt() > 0 && t.ElementType() != cty.String:
+		return refuse("It takes a set of strings, and this is a set of %s.", t.ElementType().FriendlyName())
+	}
+	delete(marks, sensitiveMark{})
+	items := map[string]cty.Value{}
+	for it := value.ElementIterator(); it.Next(); {
+		key, item := it.Element()
+		key, _ = key.Unmark()
+		if key.IsNull() {
+			return refuse("The set holds a null.")
+		}
+		items[key.AsString()] = item.WithMarks(marks)
+	}
+	return items, diags
+}
+
+// evaluateInstance decodes one object, and returns its value for others to refer to: an unknown one
+// when something is wrong with it.
+func (e *evaluation) evaluateInstance(inst *instance) cty.Value {
+	b := inst.block
+	inst.object = schema.Object{Kind: b.kind, Address: b.address(inst.key)}
+	inst.secret = map[string]bool{}
+	e.instances[inst.object.Address] = inst
+	e.byBlock[b.node] = append(e.byBlock[b.node], inst)
+
+	complete := inst.evaluate(e)
+	e.report(inst.noted())
+	if complete == cty.NilVal {
+		return cty.UnknownVal(b.kind.Type())
+	}
+	e.objects = append(e.objects, inst)
+	mark := objectMark{b.node, inst.object.Address}
+	return inst.visible(complete).Mark(mark)
+}
+
+// noted returns the instance's diagnostics; those of one of many say which.
+func (inst *instance) noted() hcl.Diagnostics {
+	if inst.block.forEach == nil {
+		return inst.diags
+	}
+	for _, d := range inst.diags {
+		d.Extra = instanceNote{inst.object.Address, d.Extra}
+	}
+	return inst.diags
+}
+
+// visible is the value that others see: with defaults, and with marks on what must not be shown.
+func (inst *instance) visible(complete cty.Value) cty.Value {
+	attrs := complete.AsValueMap()
+	for name, v := range attrs {
+		if inst.hides(name) {
+			attrs[name] = v.Mark(sensitiveMark{})
+		}
+	}
+	return cty.ObjectVal(attrs)
+}
+
+// hides reports whether the value of the attribute or block must not be shown.
+func (inst *instance) hides(name string) bool {
+	a, ok := inst.block.kind.Attr(name)
+	return inst.secret[name] || ok && a.Secret
+}
+
+// needs lists the addresses of the objects that the instance refers to. Marks say it exactly; where a
+// function lost them, all objects of the block count.
+func (e *evaluation) needs(inst *instance) map[string]bool {
+	needs := map[string]bool{}
+	exact := map[node]bool{}
+	for _, m := range inst.marks {
+		needs[m.address] = true
+		exact[m.node] = true
+	}
+	refs := e.throughLocals(e.uses[inst.block.node])
+	for _, ref := range refs {
+		exact[ref.node] = exact[ref.node] || ref.keyed
+	}
+	for _, ref := range append(refs, e.dependsOn[inst.block.node]...) {
+		b := e.config.byNode[ref.node]
+		listed := slices.ContainsFunc(e.dependsOn[inst.block.node], func(r reference) bool { return r == ref })
+		switch {
+		case ref.keyed:
+			needs[b.address(ref.key)] = true
+		case !exact[ref.node] || listed:
+			for _, other := range e.byBlock[ref.node] {
+				needs[other.object.Address] = true
+			}
+		}
+	}
+	for address := range needs {
+		if _, exists := e.instances[address]; !exists {
+			delete(needs, address)
+		}
+	}
+	return needs
+}
+
+// throughLocals replaces references to local values with those that the local values make.
+func (e *evaluation) throughLocals(refs []reference) []reference {
+	var out []reference
+	seen := map[node]bool{}
+	queue := slices.Clone(refs)
+	for len(queue) > 0 {
+		ref := queue[0]
+		queue = queue[1:]
+		if ref.node.root != "local" {
+			out = append(out, ref)
+			continue
+		}
+		if !seen[ref.node] {
+			seen[ref.node] = true
+			queue = append(queue, e.uses[ref.node]...)
+		}
+	}
+	return out
+}

@@ -1,0 +1,86 @@
+package config
+
+import (
+	"github.com/hashicorp/hcl/v2/ext/tryfunc"
+	ctyyaml "github.com/zclconf/go-cty-yaml"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+	"github.com/zclconf/go-cty/cty/function/stdlib"
+)
+
+// functions returns what expressions can call, under the names Terraform has for it. All are functions
+// of their arguments and of the files in dir: equal configurations give equal objects.
+func functions(dir string) map[string]function.Function {
+	all := standardFunctions()
+	own := []map[string]function.Function{collectionFunctions(), textFunctions(), markFunctions(), fileFunctions(dir)}
+	for _, table := range own {
+		for name, f := range table {
+			all[name] = f
+		}
+	}
+	all["templatefile"] = templateFile(dir, all)
+	return all
+}
+
+func standardFunctions() map[string]function.Function {
+	return map[string]function.Function{
+		"abs": stdlib.AbsoluteFunc, "ceil": stdlib.CeilFunc, "floor": stdlib.FloorFunc, "log": stdlib.LogFunc,
+		"max": stdlib.MaxFunc, "min": stdlib.MinFunc, "parseint": stdlib.ParseIntFunc, "pow": stdlib.PowFunc,
+		"signum": stdlib.SignumFunc,
+
+		"chomp": stdlib.ChompFunc, "format": stdlib.FormatFunc, "formatlist": stdlib.FormatListFunc,
+		"indent": stdlib.IndentFunc, "join": stdlib.JoinFunc, "lower": stdlib.LowerFunc, "regex": stdlib.RegexFunc,
+		"regexall": stdlib.RegexAllFunc, "split": stdlib.SplitFunc, "strlen": stdlib.StrlenFunc,
+		"strrev": stdlib.ReverseFunc, "substr": stdlib.SubstrFunc, "title": stdlib.TitleFunc,
+		"trim": stdlib.TrimFunc, "trimprefix": stdlib.TrimPrefixFunc, "trimspace": stdlib.TrimSpaceFunc,
+		"trimsuffix": stdlib.TrimSuffixFunc, "upper": stdlib.UpperFunc,
+
+		"chunklist": stdlib.ChunklistFunc, "coalescelist": stdlib.CoalesceListFunc, "compact": stdlib.CompactFunc,
+		"concat": stdlib.ConcatFunc, "contains": stdlib.ContainsFunc, "distinct": stdlib.DistinctFunc,
+		"element": stdlib.ElementFunc, "flatten": stdlib.FlattenFunc, "hasindex": stdlib.HasIndexFunc,
+		"keys": stdlib.KeysFunc, "lookup": stdlib.LookupFunc, "merge": stdlib.MergeFunc, "range": stdlib.RangeFunc,
+		"reverse": stdlib.ReverseListFunc, "setintersection": stdlib.SetIntersectionFunc,
+		"setproduct": stdlib.SetProductFunc, "setsubtract": stdlib.SetSubtractFunc, "setunion": stdlib.SetUnionFunc,
+		"slice": stdlib.SliceFunc, "sort": stdlib.SortFunc, "values": stdlib.ValuesFunc, "zipmap": stdlib.ZipmapFunc,
+
+		"csvdecode": stdlib.CSVDecodeFunc, "jsondecode": stdlib.JSONDecodeFunc, "jsonencode": stdlib.JSONEncodeFunc,
+		"yamldecode": ctyyaml.YAMLDecodeFunc, "yamlencode": ctyyaml.YAMLEncodeFunc,
+		"formatdate": stdlib.FormatDateFunc, "timeadd": stdlib.TimeAddFunc,
+
+		"can": tryfunc.CanFunc, "try": tryfunc.TryFunc,
+		"tobool": stdlib.MakeToFunc(cty.Bool), "tolist": stdlib.MakeToFunc(cty.List(cty.DynamicPseudoType)),
+		"tomap": stdlib.MakeToFunc(cty.Map(cty.DynamicPseudoType)), "tonumber": stdlib.MakeToFunc(cty.Number),
+		"toset": stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)), "tostring": stdlib.MakeToFunc(cty.String),
+	}
+}
+
+func markFunctions() map[string]function.Function {
+	anything := []function.Parameter{{
+		Name: "value", Type: cty.DynamicPseudoType,
+		AllowUnknown: true, AllowNull: true, AllowMarked: true, AllowDynamicType: true,
+	}}
+	sameType := func(args []cty.Value) (cty.Type, error) { return args[0].Type(), nil }
+	return map[string]function.Function{
+		"sensitive": function.New(&function.Spec{
+			Params: anything, Type: sameType,
+			Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return args[0].Mark(sensitiveMark{}), nil },
+		}),
+		"nonsensitive": function.New(&function.Spec{
+			Params: anything, Type: sameType,
+			Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+				v, marks := args[0].Unmark()
+				delete(marks, sensitiveMark{})
+				return v.WithMarks(marks), nil
+			},
+		}),
+		"issensitive": function.New(&function.Spec{
+			Params: anything, Type: function.StaticReturnType(cty.Bool),
+			Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+				if !args[0].IsKnown() && !isSensitive(args[0]) {
+					return cty.UnknownVal(cty.Bool), nil
+				}
+				return cty.BoolVal(isSensitive(args[0])), nil
+			},
+		}),
+	}
+}

@@ -1,0 +1,92 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// sensitiveMark is on values that must not be shown.
+type sensitiveMark struct{}
+
+// objectMark is on the value of an object, and on everything computed from it.
+type objectMark struct {
+	node    node
+	address string
+}
+
+const withheld = "The details are not shown, since a sensitive value is involved."
+
+func isSensitive(v cty.Value) bool { return v.HasMark(sensitiveMark{}) }
+
+func containsSensitive(v cty.Value) bool { return v.HasMarkDeep(sensitiveMark{}) }
+
+// objectMarks lists the objects that a value was computed from, sorted by address.
+func objectMarks(values ...cty.Value) []objectMark {
+	found := map[objectMark]bool{}
+	for _, v := range values {
+		for m := range cty.ValueMarksOfTypeDeep[objectMark](v) {
+			found[m] = true
+		}
+	}
+	byAddress := func(a, b objectMark) int { return strings.Compare(a.address, b.address) }
+	return slices.SortedFunc(maps.Keys(found), byAddress)
+}
+
+// guard looks at diagnostics that HCL made of exprs and takes out details that quote a sensitive value:
+// messages of functions, in particular, repeat their arguments.
+func guard(
+	diags hcl.Diagnostics, files map[string]*hcl.File, ctx *hcl.EvalContext, exprs ...hcl.Expression,
+) hcl.Diagnostics {
+	for _, d := range diags {
+		if quotesNothing(d.Summary) || d.Subject == nil {
+			continue
+		}
+		secret := inSecret(files, *d.Subject)
+		for _, expr := range exprs {
+			secret = secret || expr.Range().Overlaps(*d.Subject) && touchesSensitive(expr, ctx)
+		}
+		if secret {
+			d.Detail, d.Extra = withheld, nil
+		}
+	}
+	return diags
+}
+
+// inSecret reports whether a range is in the value of a secret argument or sensitive variable.
+func inSecret(files map[string]*hcl.File, rng hcl.Range) bool {
+	file := files[rng.Filename]
+	if file == nil {
+		return false
+	}
+	nav, ok := file.Nav.(*navigation)
+	return ok && slices.ContainsFunc(nav.secret, func(s hcl.Range) bool { return s.Overlaps(rng) })
+}
+
+// quotesNothing lists what HCL reports with names and types only, never with values.
+func quotesNothing(summary string) bool {
+	return slices.Contains([]string{
+		"Unsupported attribute", "Unknown variable", "Call to unknown function", "Not enough function arguments",
+		"Too many function arguments", "Incorrect attribute value type", "Invalid index", "Invalid operand",
+		"Inconsistent conditional result types", "Incorrect condition type", "Null condition",
+		"Invalid template interpolation value", "Unsupported argument", "Unsupported block type",
+		"Attempt to index null value", "Attempt to get attribute from null value", "Iteration over null value",
+		"Iteration over non-iterable value",
+	}, summary)
+}
+
+func touchesSensitive(expr hcl.Expression, ctx *hcl.EvalContext) bool {
+	for _, t := range expr.Variables() {
+		v, diags := t.TraverseAbs(ctx)
+		if diags.HasErrors() {
+			v, diags = t[:1].TraverseAbs(ctx)
+		}
+		if !diags.HasErrors() && containsSensitive(v) {
+			return true
+		}
+	}
+	return callsSensitive(expr)
+}

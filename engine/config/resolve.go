@@ -1,0 +1,183 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/qod-io/qod/schema"
+)
+
+// resolver turns the references of one object into names.
+type resolver struct {
+	inst       *instance
+	evaluation *evaluation
+	implied    []implied
+}
+
+// implied is an outer key part, such as the tenant, that a reference given as an object has.
+type implied struct {
+	part    string // the attribute of both objects
+	value   cty.Value
+	attr    string
+	address string
+	rng     hcl.Range
+}
+
+// resolve returns the name or names that the value of a reference stands for.
+func (r *resolver) resolve(a *schema.Attr, v cty.Value) cty.Value {
+	expr := hcl.Expression(nil)
+	if attr, ok := r.inst.block.src.Body.Attributes[a.Name]; ok {
+		expr = attr.Expr
+	}
+	top, marks := v.Unmark()
+	switch {
+	case top.IsNull():
+		return cty.NullVal(a.Type)
+	case !v.IsKnown():
+		return cty.UnknownVal(a.Type)
+	case !a.Set():
+		return r.one(a, v, nil, r.inst.attrRange(a.Name))
+	}
+	t := top.Type()
+	if !t.IsTupleType() && !t.IsListType() && !t.IsSetType() {
+		r.inst.failAttr(a.Name, "Invalid reference", "%s takes a list of %ss, as in [%s.LABEL].%s",
+			a.Name, a.Ref, a.Ref, r.hint(v))
+		return cty.UnknownVal(a.Type)
+	}
+	var names []cty.Value
+	candidates := objectMarks(v)
+	i := 0
+	for it := top.ElementIterator(); it.Next(); i++ {
+		_, item := it.Element()
+		if _, secret := marks[sensitiveMark{}]; secret {
+			item = item.Mark(sensitiveMark{})
+		}
+		names = append(names, r.one(a, item, candidates, elementRange(expr, i, r.inst.attrRange(a.Name))))
+	}
+	if len(names) == 0 {
+		return cty.SetValEmpty(cty.String)
+	}
+	return cty.SetVal(names)
+}
+
+// elementRange is the range of the i-th element where the expression is a plain list.
+func elementRange(expr hcl.Expression, i int, otherwise hcl.Range) hcl.Range {
+	if list, ok := expr.(*hclsyntax.TupleConsExpr); ok && i < len(list.Exprs) {
+		return list.Exprs[i].Range()
+	}
+	return otherwise
+}
+
+// one returns the name that one reference stands for. candidates are the objects it may be, when the
+// value's own marks were lost in a set.
+func (r *resolver) one(a *schema.Attr, v cty.Value, candidates []objectMark, rng hcl.Range) cty.Value {
+	candidates = append(objectMarks(v), candidates...)
+	if isSensitive(v) {
+		r.inst.secret[a.Name] = true
+	}
+	plain, _ := v.UnmarkDeep()
+	switch {
+	case plain.IsNull():
+		r.inst.fail(rng, "Invalid reference", "A null is not allowed here.")
+	case !plain.IsWhollyKnown():
+		return cty.UnknownVal(cty.String)
+	case plain.Type() == cty.String:
+		return plain
+	case plain.Type().IsObjectType():
+		return r.object(a, plain, candidates, rng)
+	default:
+		r.inst.fail(rng, "Invalid reference", "%s takes a %s or its name, and this is a %s.",
+			a.Name, a.Ref, plain.Type().FriendlyName())
+	}
+	return cty.UnknownVal(cty.String)
+}
+
+func (r *resolver) object(a *schema.Attr, plain cty.Value, candidates []objectMark, rng hcl.Range) cty.Value {
+	target := r.find(plain, candidates)
+	if target == nil {
+		r.inst.fail(rng, "Invalid reference", "%s takes a %s or its name, and this is an object that no block "+
+			"declares.%s", a.Name, a.Ref, severalHint(candidates, a))
+		return cty.UnknownVal(cty.String)
+	}
+	if target.block.kind.Name != a.Ref {
+		r.inst.fail(rng, "Reference to another kind", "%s takes a %s, and %s is a %s.",
+			a.Name, a.Ref, target.object.Address, target.block.kind.Name)
+		return cty.UnknownVal(cty.String)
+	}
+	key := target.block.kind.Key
+	for _, part := range key[:len(key)-1] {
+		if _, ok := r.inst.block.kind.Attr(part); ok {
+			r.implied = append(r.implied, implied{part, plain.GetAttr(part), a.Name, target.object.Address, rng})
+		}
+	}
+	return plain.GetAttr(key[len(key)-1])
+}
+
+// find returns the instance whose whole value this is: an object changed on the way, by merge() for
+// one, still has the mark but is no longer that object.
+func (r *resolver) find(plain cty.Value, candidates []objectMark) *instance {
+	for _, m := range candidates {
+		inst := r.evaluation.instances[m.address]
+		whole := r.evaluation.values[m.node]
+		if inst.block.forEach != nil && whole.IsKnown() && whole.Type().HasAttribute(inst.key) {
+			whole = whole.GetAttr(inst.key)
+		}
+		whole, _ = whole.UnmarkDeep()
+		if whole.IsWhollyKnown() && whole.RawEquals(plain) {
+			return inst
+		}
+	}
+	return nil
+}
+
+// hint says how to make a list of what is not one.
+func (r *resolver) hint(v cty.Value) string {
+	marks := objectMarks(v)
+	plain, _ := v.UnmarkDeep()
+	switch {
+	case len(marks) == 0 || !plain.Type().IsObjectType():
+		return ""
+	case r.find(plain, marks) != nil:
+		return fmt.Sprintf(" For the one object, write [%s].", marks[0].address)
+	}
+	return fmt.Sprintf(" For all objects of the block, write values(%s).", marks[0].node)
+}
+
+// severalHint explains the objects of a block with for_each, of which one is wanted.
+func severalHint(candidates []objectMark, a *schema.Attr) string {
+	for _, m := range candidates {
+		if m.node.root == a.Ref && m.address != m.node.String() {
+			return fmt.Sprintf(" %s has for_each: choose one of its objects, as in %s.", m.node, m.address)
+		}
+	}
+	return ""
+}
+
+// imply fills in the outer key parts that are not written, and refuses references that disagree.
+func (r *resolver) imply(attrs map[string]cty.Value) {
+	inst := r.inst
+	for _, im := range r.implied {
+		have := attrs[im.part]
+		from := fmt.Sprintf("%s says %s (at %s)", im.part, valueString(have), inst.attrRange(im.part))
+		for _, before := range r.implied {
+			if _, written := inst.block.src.Body.Attributes[im.part]; !written && before.part == im.part {
+				from = fmt.Sprintf("%s is of %s %s (at %s)", before.address, im.part, valueString(before.value), before.rng)
+				break
+			}
+		}
+		switch {
+		case !have.IsKnown():
+		case im.value.IsNull():
+			inst.fail(im.rng, "References disagree", "%s belongs to no %s, so nothing of a %s can refer to it.",
+				im.address, im.part, im.part)
+		case have.IsNull():
+			attrs[im.part] = im.value
+		case schema.Fold(have.AsString()) != schema.Fold(im.value.AsString()):
+			inst.fail(im.rng, "References disagree", "%s is of %s %s, but %s. "+
+				"An object refers only to objects of its own %s.", im.address, im.part, valueString(im.value), from, im.part)
+		}
+	}
+}
