@@ -1,0 +1,93 @@
+package guard
+
+import (
+	"context"
+	"strings"
+)
+
+// onlySelect is what json_serialize_sql says of any other statement.
+const onlySelect = "Only SELECT statements can be serialized"
+
+// query analyses a text that has to be one SELECT-like statement. It adds what the text touches to a.
+func (g *Guard) query(ctx context.Context, sql string, names resolver, a *analysis) error {
+	tree, err := g.sandbox.parse(ctx, sql)
+	if err != nil {
+		return err
+	}
+	w := &walker{reader: reader{text: tree}, words: g.words, names: names}
+	if err := w.statements(); err != nil {
+		return err
+	}
+	seen := make(map[Table]bool, len(w.tables))
+	for _, r := range w.tables {
+		t := r.table
+		if seen[t] {
+			continue
+		}
+		seen[t] = true
+		if t.Name != "" {
+			var refusal *Refusal
+			if t, refusal = names.table(t); refusal != nil {
+				return refusal
+			}
+		}
+		a.Tables = append(a.Tables, t)
+	}
+	a.Parameters = a.Parameters || w.params
+	a.Leaves = a.Leaves || w.leaves
+	return nil
+}
+
+// statements walks the tree, which has to be of exactly one statement.
+func (w *walker) statements() error {
+	var failed, message string
+	count := 0
+	w.fields(func(key string) {
+		switch key {
+		case "error":
+			failed = w.atom()
+		case "error_message":
+			message = w.str()
+		case "statements":
+			w.elements(func() {
+				count++
+				w.statement()
+			})
+		case "error_type", "error_subtype", "position":
+			w.skip()
+		default:
+			// An error may have any other detail.
+			if failed != "true" {
+				w.unknown(key)
+			}
+			w.skip()
+		}
+	})
+	switch {
+	case w.refusal != nil:
+		return w.refusal
+	case failed == "true" && strings.HasPrefix(message, onlySelect):
+		return refuse(NotAllowed, "this form of statement is not allowed; PIVOT needs its values, as in PIVOT … ON x IN (…)")
+	case failed == "true":
+		return syntaxError(message)
+	case w.bad || failed != "false" || w.pos != len(w.text):
+		return refuse(Unknown, "the statement cannot be read (its syntax tree ends early)")
+	case count != 1:
+		return refuse(Multiple, "one statement at a time, please")
+	}
+	return nil
+}
+
+func (w *walker) statement() {
+	w.fields(func(key string) {
+		switch key {
+		case "node":
+			w.value(key)
+		case "named_param_map":
+			w.params = true
+			w.skip()
+		default:
+			w.unknown(key)
+		}
+	})
+}

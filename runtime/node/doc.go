@@ -1,0 +1,19 @@
+// Package node is the `qod node` process: one DuckDB with one DuckLake attached, behind Flight SQL.
+//
+// It runs what it is asked to run exactly once, streams results, keeps the sessions that have state and
+// their transactions, and says what it is and does to the manager. Every call carries an assertion of the
+// edge; what a statement may do is the guard's verdict. Which node gets a statement, queues, retries and
+// logins are the edge's; starting and stopping the process is a backend's.
+//
+// How a statement runs:
+//
+//	read   prepared at GetFlightInfo for its schema, run at DoGet inside BEGIN TRANSACTION READ ONLY
+//	other  run once, at GetFlightInfo or DoPut; what it answered is kept for DoGet
+//
+// A session is free until a statement leaves something on its connection. From then on it has a lane: one
+// connection, one statement at a time. A transaction of the protocol takes the session's lane, so that
+// temporary tables live on from one transaction to the next; a second one at the same time gets a lane of
+// its own. A statement without transaction id beside a transaction of the protocol runs on a connection
+// of its own. Metadata is read in the session's lane when nobody is on it, so that it shows what the
+// transaction did, and beside it otherwise, so that an unread stream never blocks it.
+package node

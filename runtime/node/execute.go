@@ -1,0 +1,113 @@
+package node
+
+import (
+	"context"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"google.golang.org/grpc/codes"
+
+	"github.com/qod-io/qod/runtime/wire"
+)
+
+// runOnce runs a statement for each row of its parameters and puts what it answers into o. Outside a
+// transaction several rows are one transaction, so that all of them count or none.
+func runOnce(ctx context.Context, l *lane, q query, o *outcome) error {
+	several := q.parameters != nil && q.parameters.rows > 1 && !l.open
+	if !several {
+		return runRows(ctx, l.conn, q, o)
+	}
+	if q.st.Class == wire.DDL {
+		return faultf(codes.InvalidArgument, "", "a statement that changes tables takes one row of parameters")
+	}
+	if err := l.conn.run(ctx, "BEGIN TRANSACTION"); err != nil {
+		return err
+	}
+	if err := runRows(ctx, l.conn, q, o); err != nil {
+		_ = l.tidy(ctx, "ROLLBACK") // the statement's error is the one to tell
+		return err
+	}
+	if err := l.conn.run(ctx, "COMMIT"); err != nil {
+		_ = l.tidy(ctx, "ROLLBACK")
+		return errNotCommitted(err)
+	}
+	return nil
+}
+
+func runRows(ctx context.Context, conn *conn, q query, o *outcome) error {
+	cur, err := conn.prepare(ctx, q.st.SQL)
+	if err != nil {
+		return err
+	}
+	defer cur.close()
+	changed := false
+	err = q.parameters.each(func(values []duckValue) error {
+		if err := cur.bind(values); err != nil {
+			return err
+		}
+		if err := cur.start(ctx, false); err != nil {
+			return err
+		}
+		defer cur.finish()
+		rows, err := cur.drain(ctx)
+		if err != nil {
+			return err
+		}
+		defer releaseAll(rows)
+		o.schema = cur.schema
+		changed = countsRows(q.st, cur.schema)
+		return o.take(rows, changed)
+	})
+	if err != nil {
+		return err
+	}
+	if changed && q.parameters != nil && q.parameters.rows > 1 {
+		o.batches = []arrow.RecordBatch{countBatch(o.schema, o.rows)}
+	}
+	return nil
+}
+
+// countsRows says whether a result is the number of rows that the statement changed, and not rows. The
+// engine's own word for it leaves out CREATE TABLE AS.
+func countsRows(st statement, schema *arrow.Schema) bool {
+	return !st.Returning && (st.Class == wire.Write || st.Class == wire.DDL) && schema.NumFields() == 1 &&
+		schema.Field(0).Name == "Count" && schema.Field(0).Type.ID() == arrow.INT64
+}
+
+// take copies rows into the outcome and counts them, or what they say was changed.
+func (o *outcome) take(rows []arrow.RecordBatch, changed bool) error {
+	for _, b := range rows {
+		if !changed {
+			o.rows += b.NumRows()
+			continue
+		}
+		if count, ok := b.Column(0).(*array.Int64); ok && count.Len() > 0 {
+			o.rows += count.Value(0)
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	all := batcher{schema: o.schema, send: func(b arrow.RecordBatch) error {
+		b.Retain()
+		o.batches = append(o.batches, b)
+		return nil
+	}}
+	for _, b := range rows {
+		b.Retain()
+		if err := all.add(b); err != nil {
+			return err
+		}
+	}
+	return all.flush()
+}
+
+// countBatch is one row with the number of rows that several runs changed.
+func countBatch(schema *arrow.Schema, rows int64) arrow.RecordBatch {
+	b := array.NewInt64Builder(allocator())
+	defer b.Release()
+	b.Append(rows)
+	column := b.NewArray()
+	defer column.Release()
+	return array.NewRecordBatch(schema, []arrow.Array{column}, 1)
+}

@@ -1,0 +1,226 @@
+package node
+
+import (
+	"context"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/flight"
+	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
+	"github.com/apache/arrow-go/v18/arrow/flight/flightsql/schema_ref"
+
+	"github.com/qod-io/qod/runtime/wire"
+)
+
+// tempCatalog is the engine's catalog of temporary objects.
+const tempCatalog = "temp"
+
+// look runs a query about the catalog for a session and returns its rows as text, NULL as "". It runs in
+// the session's lane when nobody is on it, so that it shows what the session did, and else beside it, so
+// that it never waits for a result that is being read.
+func (s *server) look(ctx context.Context, c *call, f func(context.Context, *conn) error) error {
+	permissions, err := c.permissions()
+	if err != nil {
+		return err
+	}
+	c.say(wire.ClassKey, string(wire.Metadata))
+	if !reach(permissions) {
+		return nil
+	}
+	n, done := s.sessions.use(c)
+	defer done()
+	x, finish := s.running.begin(ctx, s.live.Load().StatementTimeout, n.id, c.statementID())
+	defer finish()
+	if l := n.tryMain(); l != nil {
+		defer s.leave(n, l)
+		x.protected.Store(l.open)
+		return s.note(s.settle(n, l, f(x.ctx, l.conn)))
+	}
+	conn, err := s.pool.get(x.ctx)
+	if err != nil {
+		return s.note(err)
+	}
+	err = f(x.ctx, conn)
+	s.pool.put(conn, err == nil)
+	return s.note(err)
+}
+
+// tryMain takes the turn on the session's lane if it is there for the taking and of use.
+func (n *session) tryMain() *lane {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	l := n.main
+	if l == nil {
+		return nil
+	}
+	select {
+	case <-l.turn:
+	default:
+		return nil
+	}
+	if l.conn == nil || l.aborted {
+		l.turn <- struct{}{}
+		return nil
+	}
+	return l
+}
+
+// textRows runs a query whose columns are all text.
+func (c *conn) textRows(ctx context.Context, sql string, args ...string) ([][]string, error) {
+	batches, err := c.collect(ctx, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer releaseAll(batches)
+	var rows [][]string
+	for _, b := range batches {
+		for i := range int(b.NumRows()) {
+			row := make([]string, b.NumCols())
+			for j := range row {
+				if column := b.Column(j).(*array.String); column.IsValid(i) {
+					row[j] = strings.Clone(column.Value(i))
+				}
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
+}
+
+// info describes a result that DoGet makes from the command itself.
+func (s *server) info(desc *flight.FlightDescriptor, schema *arrow.Schema) (*flight.FlightInfo, error) {
+	return &flight.FlightInfo{
+		Schema:           flight.SerializeSchema(schema, allocator()),
+		FlightDescriptor: desc,
+		Endpoint:         []*flight.FlightEndpoint{{Ticket: &flight.Ticket{Ticket: desc.GetCmd()}}},
+		TotalRecords:     -1,
+		TotalBytes:       -1,
+		Ordered:          true,
+	}, nil
+}
+
+// rowsOf is a stream of one batch of text rows; "" is NULL where the schema allows it.
+func rowsOf(schema *arrow.Schema, rows [][]string) (*arrow.Schema, <-chan flight.StreamChunk, error) {
+	b := array.NewRecordBuilder(allocator(), schema)
+	defer b.Release()
+	for _, row := range rows {
+		for i, v := range row {
+			switch field := b.Field(i).(type) {
+			case *array.BinaryBuilder:
+				field.Append([]byte(v))
+			case *array.StringBuilder:
+				if v == "" && schema.Field(i).Nullable {
+					field.AppendNull()
+				} else {
+					field.Append(v)
+				}
+			}
+		}
+	}
+	return oneBatch(schema, b.NewRecordBatch())
+}
+
+func oneBatch(schema *arrow.Schema, batch arrow.RecordBatch) (*arrow.Schema, <-chan flight.StreamChunk, error) {
+	chunks := make(chan flight.StreamChunk, 1)
+	chunks <- flight.StreamChunk{Data: batch}
+	close(chunks)
+	return schema, chunks, nil
+}
+
+// GetFlightInfoCatalogs describes the list of catalogs.
+func (s *server) GetFlightInfoCatalogs(_ context.Context, desc *flight.FlightDescriptor) (*flight.FlightInfo, error) {
+	return s.info(desc, schema_ref.Catalogs)
+}
+
+// DoGetCatalogs lists the one catalog there is.
+func (s *server) DoGetCatalogs(ctx context.Context) (*arrow.Schema, <-chan flight.StreamChunk, error) {
+	callOf(ctx).say(wire.ClassKey, string(wire.Metadata))
+	return rowsOf(schema_ref.Catalogs, [][]string{{s.cfg.Lake.Name}})
+}
+
+// GetFlightInfoSchemas describes the list of schemas.
+func (s *server) GetFlightInfoSchemas(_ context.Context, _ flightsql.GetDBSchemas, desc *flight.FlightDescriptor) (*flight.FlightInfo, error) {
+	return s.info(desc, schema_ref.DBSchemas)
+}
+
+// DoGetDBSchemas lists the lake's schemas.
+func (s *server) DoGetDBSchemas(ctx context.Context, cmd flightsql.GetDBSchemas) (*arrow.Schema, <-chan flight.StreamChunk, error) {
+	var rows [][]string
+	if !s.catalogMatches(cmd.GetCatalog(), s.cfg.Lake.Name) {
+		return rowsOf(schema_ref.DBSchemas, nil)
+	}
+	err := s.look(ctx, callOf(ctx), func(ctx context.Context, conn *conn) (err error) {
+		rows, err = conn.textRows(ctx, "SELECT database_name, schema_name FROM duckdb_schemas() "+
+			"WHERE database_name = $1 AND schema_name LIKE $2 ESCAPE '\\' "+
+			"AND schema_name NOT IN ('information_schema', 'pg_catalog') ORDER BY ALL",
+			s.cfg.Lake.Name, pattern(cmd.GetDBSchemaFilterPattern()))
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return rowsOf(schema_ref.DBSchemas, rows)
+}
+
+// catalogMatches applies a catalog filter: none means every catalog, an empty one those without a name.
+func (s *server) catalogMatches(filter *string, catalog string) bool {
+	return filter == nil || *filter == catalog || *filter == "%"
+}
+
+func pattern(filter *string) string {
+	if filter == nil {
+		return "%"
+	}
+	return *filter
+}
+
+// GetFlightInfoTableTypes describes the list of types of tables.
+func (s *server) GetFlightInfoTableTypes(_ context.Context, desc *flight.FlightDescriptor) (*flight.FlightInfo, error) {
+	return s.info(desc, schema_ref.TableTypes)
+}
+
+// DoGetTableTypes lists the types of tables.
+func (s *server) DoGetTableTypes(context.Context) (*arrow.Schema, <-chan flight.StreamChunk, error) {
+	return rowsOf(schema_ref.TableTypes, [][]string{{typeTemporary}, {typeTable}, {typeView}})
+}
+
+// GetFlightInfoPrimaryKeys describes the primary keys of a table.
+func (s *server) GetFlightInfoPrimaryKeys(_ context.Context, _ flightsql.TableRef, desc *flight.FlightDescriptor) (*flight.FlightInfo, error) {
+	return s.info(desc, schema_ref.PrimaryKeys)
+}
+
+// DoGetPrimaryKeys lists none: DuckLake has no keys.
+func (s *server) DoGetPrimaryKeys(context.Context, flightsql.TableRef) (*arrow.Schema, <-chan flight.StreamChunk, error) {
+	return rowsOf(schema_ref.PrimaryKeys, nil)
+}
+
+// GetFlightInfoExportedKeys describes the foreign keys to a table.
+func (s *server) GetFlightInfoExportedKeys(_ context.Context, _ flightsql.TableRef, desc *flight.FlightDescriptor) (*flight.FlightInfo, error) {
+	return s.info(desc, schema_ref.ExportedKeys)
+}
+
+// DoGetExportedKeys lists none: DuckLake has no keys.
+func (s *server) DoGetExportedKeys(context.Context, flightsql.TableRef) (*arrow.Schema, <-chan flight.StreamChunk, error) {
+	return rowsOf(schema_ref.ExportedKeys, nil)
+}
+
+// GetFlightInfoImportedKeys describes the foreign keys of a table.
+func (s *server) GetFlightInfoImportedKeys(_ context.Context, _ flightsql.TableRef, desc *flight.FlightDescriptor) (*flight.FlightInfo, error) {
+	return s.info(desc, schema_ref.ImportedKeys)
+}
+
+// DoGetImportedKeys lists none: DuckLake has no keys.
+func (s *server) DoGetImportedKeys(context.Context, flightsql.TableRef) (*arrow.Schema, <-chan flight.StreamChunk, error) {
+	return rowsOf(schema_ref.ImportedKeys, nil)
+}
+
+// GetFlightInfoCrossReference describes the foreign keys between two tables.
+func (s *server) GetFlightInfoCrossReference(_ context.Context, _ flightsql.CrossTableRef, desc *flight.FlightDescriptor) (*flight.FlightInfo, error) {
+	return s.info(desc, schema_ref.CrossReference)
+}
+
+// DoGetCrossReference lists none: DuckLake has no keys.
+func (s *server) DoGetCrossReference(context.Context, flightsql.CrossTableRef) (*arrow.Schema, <-chan flight.StreamChunk, error) {
+	return rowsOf(schema_ref.CrossReference, nil)
+}

@@ -1,0 +1,240 @@
+package node
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/flight"
+	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
+	"google.golang.org/grpc/codes"
+
+	"github.com/qod-io/qod/runtime/wire"
+)
+
+const (
+	// maxBound bounds how many sets of parameters a session keeps; the least recently used go first.
+	maxBound = 1000
+	// boundTTL is how long a set of parameters is kept after its last use.
+	boundTTL = 30 * time.Minute
+)
+
+// boundSets is the parameters that a session bound, by the id of the bind, and the last bind of each
+// prepared statement for clients that keep to the handle they had.
+type boundSets struct {
+	mu   sync.Mutex
+	sets map[string]*boundSet
+}
+
+type boundSet struct {
+	parameters *parameters
+	used       time.Time
+}
+
+func newBoundSets() *boundSets { return &boundSets{sets: map[string]*boundSet{}} }
+
+func (b *boundSets) keep(p *parameters, ids ...string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	for _, id := range ids {
+		b.sets[id] = &boundSet{parameters: p, used: now}
+	}
+	for len(b.sets) > maxBound {
+		oldest := ""
+		for id, set := range b.sets {
+			if oldest == "" || set.used.Before(b.sets[oldest].used) {
+				oldest = id
+			}
+		}
+		delete(b.sets, oldest)
+	}
+}
+
+func (b *boundSets) find(id string) (*parameters, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	set := b.sets[id]
+	if set == nil || time.Since(set.used) > boundTTL {
+		delete(b.sets, id)
+		return nil, false
+	}
+	set.used = time.Now()
+	return set.parameters, true
+}
+
+func (b *boundSets) drop(ids ...string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, id := range ids {
+		delete(b.sets, id)
+	}
+}
+
+// CreatePreparedStatement checks and describes a statement. The handle carries its SQL, so that nothing
+// of it stays here and any node of the pool can run it.
+func (s *server) CreatePreparedStatement(ctx context.Context, request flightsql.ActionCreatePreparedStatementRequest) (flightsql.ActionCreatePreparedStatementResult, error) {
+	var result flightsql.ActionCreatePreparedStatementResult
+	c := callOf(ctx)
+	q, err := s.question(ctx, c, request.GetQuery(), request.GetTransactionId(), true)
+	if err != nil {
+		return result, err
+	}
+	n, done := s.sessions.use(c)
+	defer done()
+	if err := s.allow(n, q); err != nil {
+		return result, err
+	}
+	described, err := s.describe(ctx, c, n, q)
+	if err != nil {
+		return result, err
+	}
+	update := !q.st.reads() && !q.st.Returning
+	result.IsUpdate = &update
+	result.ParameterSchema = described.parameters
+	if !update { // a driver takes a statement with a result schema for a query
+		result.DatasetSchema = described.schema
+	}
+	result.Handle, err = s.mint(c, wire.Handle{
+		Kind: wire.Prepared, Statement: newID(), SQL: q.text, Transaction: q.transaction, ReadOnly: q.st.reads(),
+	})
+	return result, err
+}
+
+// preparedQuery opens a prepared handle: its statement, checked again, and its last parameters.
+func (s *server) preparedQuery(ctx context.Context, c *call, sealed []byte) (query, wire.Handle, error) {
+	h, err := s.redeem(c, wire.Prepared, sealed)
+	if err != nil {
+		return query{}, h, err
+	}
+	if h.Transaction != "" && !s.here(h) {
+		return query{}, h, errTransactionLost("the node of the transaction was replaced")
+	}
+	st, err := s.check(ctx, c, h.SQL, true)
+	if err != nil {
+		return query{}, h, err
+	}
+	c.say(wire.ClassKey, string(st.Class))
+	q := query{text: h.SQL, st: st, transaction: h.Transaction, bind: h.Bind}
+	if h.Bind == "" {
+		q.bind = h.Statement // the last bind under the handle that was never replaced, if any
+		n, done := s.sessions.use(c)
+		defer done()
+		p, ok := n.bound.find(h.Statement)
+		if !ok {
+			q.bind = ""
+		}
+		q.parameters = p
+		return q, h, nil
+	}
+	q.parameters, err = s.boundOf(c, h)
+	return q, h, err
+}
+
+// boundOf returns the parameters that a handle names, nil for none.
+func (s *server) boundOf(c *call, h wire.Handle) (*parameters, error) {
+	if h.Bind == "" {
+		return nil, nil
+	}
+	n, done := s.sessions.use(c)
+	defer done()
+	p, ok := n.bound.find(h.Bind)
+	if !ok {
+		return nil, faultf(codes.FailedPrecondition, "", "the bound parameters are gone: bind them again")
+	}
+	return p, nil
+}
+
+// GetFlightInfoPreparedStatement is GetFlightInfoStatement for a prepared statement.
+func (s *server) GetFlightInfoPreparedStatement(ctx context.Context, cmd flightsql.PreparedStatementQuery, desc *flight.FlightDescriptor) (*flight.FlightInfo, error) {
+	c := callOf(ctx)
+	q, _, err := s.preparedQuery(ctx, c, cmd.GetPreparedStatementHandle())
+	if err != nil {
+		return nil, err
+	}
+	return s.flightInfo(ctx, c, q, desc)
+}
+
+// GetSchemaPreparedStatement tells the schema of the statement's result.
+func (s *server) GetSchemaPreparedStatement(ctx context.Context, cmd flightsql.PreparedStatementQuery, _ *flight.FlightDescriptor) (*flight.SchemaResult, error) {
+	c := callOf(ctx)
+	q, _, err := s.preparedQuery(ctx, c, cmd.GetPreparedStatementHandle())
+	if err != nil {
+		return nil, err
+	}
+	return s.schemaOf(ctx, c, q)
+}
+
+// fetchPrepared serves a DoGet that names the prepared statement itself: it runs it.
+func (s *server) fetchPrepared(ctx context.Context, c *call, sealed []byte, out sink) error {
+	q, h, err := s.preparedQuery(ctx, c, sealed)
+	if err != nil {
+		return err
+	}
+	if q.st.reads() {
+		return s.read(ctx, c, q, h.Statement, out)
+	}
+	n, done := s.sessions.use(c)
+	defer done()
+	o, err := s.once(ctx, c, n, q)
+	if err != nil {
+		return err
+	}
+	return s.replay(c, wire.Handle{Incarnation: s.incarnation, Session: n.id, Statement: o.id}, out)
+}
+
+// DoPutPreparedStatementQuery binds parameters and returns a handle for this bind. The old handle runs
+// with its last bind.
+func (s *server) DoPutPreparedStatementQuery(ctx context.Context, cmd flightsql.PreparedStatementQuery, r flight.MessageReader, _ flight.MetadataWriter) ([]byte, error) {
+	c := callOf(ctx)
+	h, err := s.redeem(c, wire.Prepared, cmd.GetPreparedStatementHandle())
+	if err != nil {
+		return nil, err
+	}
+	p, err := readParameters(r)
+	if err != nil {
+		return nil, err
+	}
+	n, done := s.sessions.use(c)
+	defer done()
+	if p == nil {
+		n.bound.drop(h.Statement)
+		h.Bind = ""
+		return s.mint(c, h)
+	}
+	h.Bind = newID()
+	n.bound.keep(p, h.Bind, h.Statement)
+	return s.mint(c, h)
+}
+
+// DoPutPreparedStatementUpdate runs a statement once for each row of parameters and returns the total of
+// rows changed.
+func (s *server) DoPutPreparedStatementUpdate(ctx context.Context, cmd flightsql.PreparedStatementUpdate, r flight.MessageReader) (int64, error) {
+	c := callOf(ctx)
+	q, _, err := s.preparedQuery(ctx, c, cmd.GetPreparedStatementHandle())
+	if err != nil {
+		return 0, err
+	}
+	p, err := readParameters(r)
+	if err != nil {
+		return 0, err
+	}
+	if p != nil {
+		q.parameters = p
+	}
+	return s.update(ctx, c, q)
+}
+
+// ClosePreparedStatement forgets the parameters of a prepared statement. Drivers close late and more than
+// once, also after the transaction or the node of the statement is gone: all of that is fine.
+func (s *server) ClosePreparedStatement(ctx context.Context, request flightsql.ActionClosePreparedStatementRequest) error {
+	c := callOf(ctx)
+	h, err := s.redeem(c, wire.Prepared, request.GetPreparedStatementHandle())
+	if err != nil {
+		return nil
+	}
+	if n := s.sessions.find(c.Session); n != nil {
+		n.bound.drop(h.Bind, h.Statement)
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package node
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"google.golang.org/grpc/codes"
+
+	"github.com/qod-io/qod/runtime/wire"
+)
+
+// sink takes the schema of a result and returns where its rows go.
+type sink func(*arrow.Schema) (send func(arrow.RecordBatch) error, err error)
+
+// read runs a read and sends its rows as they are made. It returns when all are sent, or with the error
+// that ended them: the last row is only the last one when read returns nil.
+func (s *server) read(ctx context.Context, c *call, q query, id string, out sink) error {
+	n, done := s.sessions.use(c)
+	defer done()
+	if err := n.takeLost(); err != nil {
+		return err
+	}
+	release, err := s.admit(n, q.transaction)
+	if err != nil {
+		return err
+	}
+	defer release()
+	x, finish := s.running.begin(ctx, s.live.Load().StatementTimeout, n.id, c.statementID(), id)
+	defer finish()
+	rows, err := s.readOn(x, n, q, out)
+	o := &outcome{id: c.statementID(), session: n.id, class: q.st.Class, rows: rows}
+	if err = s.note(err); err != nil {
+		o.err = asFault(err)
+	}
+	n.setLast(o)
+	s.stats.add(time.Since(x.started))
+	c.say(wire.RowsKey, strconv.FormatInt(rows, 10))
+	return err
+}
+
+func (s *server) readOn(x *execution, n *session, q query, out sink) (int64, error) {
+	l, err := s.enter(x.ctx, n, q.transaction, false)
+	if err != nil {
+		return 0, err
+	}
+	defer s.leave(n, l)
+	x.protected.Store(l.open || q.transaction != "")
+	if err := s.ready(x.ctx, n, l, q.st); err != nil {
+		return 0, s.settle(n, l, err)
+	}
+	// Outside a transaction, one that can only read: what the guard may have missed cannot write, and
+	// preparing and running see the same snapshot with half the round trips to Postgres.
+	own := !l.open
+	if own {
+		if err := l.conn.run(x.ctx, "BEGIN TRANSACTION READ ONLY"); err != nil {
+			l.dirty = true
+			return 0, err
+		}
+	}
+	rows, err := readRows(x.ctx, l.conn, q, out)
+	l.dirty = l.dirty || x.ctx.Err() != nil
+	if own {
+		end := "COMMIT"
+		if err != nil {
+			end = "ROLLBACK"
+		}
+		_ = l.tidy(x.ctx, end) // nothing was written; a connection that cannot end it is dropped
+	}
+	return rows, s.settle(n, l, err)
+}
+
+func readRows(ctx context.Context, conn *conn, q query, out sink) (int64, error) {
+	cur, err := conn.prepare(ctx, q.st.SQL)
+	if err != nil {
+		return 0, err
+	}
+	defer cur.close()
+	var batches *batcher
+	defer func() {
+		if batches != nil {
+			batches.drop()
+		}
+	}()
+	err = q.parameters.each(func(values []duckValue) error {
+		if err := cur.bindExact(ctx, values); err != nil {
+			return err
+		}
+		if err := cur.start(ctx, true); err != nil {
+			return err
+		}
+		defer cur.finish()
+		if batches == nil {
+			send, err := out(cur.schema)
+			if err != nil {
+				return err
+			}
+			batches = &batcher{schema: cur.schema, send: send}
+		}
+		return pump(ctx, cur, batches)
+	})
+	if batches == nil {
+		return 0, err
+	}
+	if err == nil {
+		err = batches.flush()
+	}
+	return batches.rows, err
+}
+
+func pump(ctx context.Context, cur *cursor, batches *batcher) error {
+	for {
+		rec, err := cur.next(ctx)
+		if err != nil || rec == nil {
+			return err
+		}
+		if err := batches.add(rec); err != nil {
+			return err
+		}
+	}
+}
+
+// fetch sends the result that a ticket stands for: it runs a read, and sends again what anything else
+// answered when it ran.
+func (s *server) fetch(ctx context.Context, c *call, h wire.Handle, out sink) error {
+	if h.SQL == "" {
+		return s.replay(c, h, out)
+	}
+	if !h.ReadOnly && !s.here(h) {
+		return errTransactionLost("the node of the result was replaced")
+	}
+	st, err := s.check(ctx, c, h.SQL, true)
+	if err != nil {
+		return err
+	}
+	c.say(wire.ClassKey, string(st.Class))
+	q := query{text: h.SQL, st: st, transaction: h.Transaction, bind: h.Bind}
+	if q.parameters, err = s.boundOf(c, h); err != nil {
+		return err
+	}
+	return s.read(ctx, c, q, h.Statement, out)
+}
+
+// replay sends what a statement answered.
+func (s *server) replay(c *call, h wire.Handle, out sink) error {
+	var o *outcome
+	if s.here(h) {
+		o = s.outcomes.fetch(h.Statement, h.Session)
+	}
+	if o == nil {
+		return errResultGone()
+	}
+	c.say(wire.ClassKey, string(o.class))
+	if o.err != nil {
+		return o.err
+	}
+	send, err := out(o.schema)
+	if err != nil {
+		return err
+	}
+	for _, b := range o.batches {
+		if err := send(b); err != nil {
+			return err
+		}
+	}
+	c.say(wire.RowsKey, strconv.FormatInt(o.rows, 10))
+	return nil
+}
+
+func errResultGone() error {
+	return faultf(codes.NotFound, "", "the result is gone: it was kept for %s, or until its node was replaced", outcomeTTL)
+}

@@ -1,0 +1,146 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// deafAfter is how long a statement may go on after it was interrupted. Then the engine is taken to be
+// stuck, most likely waiting for a Postgres that does not answer, and the node asks to be replaced.
+const deafAfter = 60 * time.Second
+
+// running is the statements that run now, by the ids under which they can be cancelled.
+type running struct {
+	mu  sync.Mutex
+	all map[*execution]struct{}
+}
+
+// execution is one run of one statement. Its context ends when the statement is to be interrupted: by
+// its timeout, by a cancel, or with the call. Cancelling it never reaches any other statement.
+type execution struct {
+	ids       []string
+	session   string
+	started   time.Time
+	ctx       context.Context
+	cancel    context.CancelCauseFunc
+	done      chan struct{}
+	unique    bool        // runs once under its id
+	protected atomic.Bool // in a transaction: a call that just vanished does not cancel it
+	cut       atomic.Int64
+}
+
+// begin registers a statement of a call. Its context is the call's without its end: what the end of the
+// call means is decided when it comes. finish must be called.
+func (r *running) begin(call context.Context, timeout time.Duration, session string, ids ...string) (*execution, func()) {
+	x := newExecution(call, session, ids)
+	r.mu.Lock()
+	r.all[x] = struct{}{}
+	r.mu.Unlock()
+	return x, r.watch(x, call, timeout)
+}
+
+// beginUnique is begin, unless a statement of the session with that id runs already: then it returns a
+// channel that is closed once that one has ended, and nothing else.
+func (r *running) beginUnique(call context.Context, timeout time.Duration, session, id string) (*execution, func(), <-chan struct{}) {
+	x := newExecution(call, session, []string{id})
+	r.mu.Lock()
+	for other := range r.all {
+		if other.session == session && other.unique && other.ids[0] == id {
+			r.mu.Unlock()
+			x.cancel(nil)
+			return nil, nil, other.done
+		}
+	}
+	x.unique = true
+	r.all[x] = struct{}{}
+	r.mu.Unlock()
+	return x, r.watch(x, call, timeout), nil
+}
+
+func newExecution(call context.Context, session string, ids []string) *execution {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(call))
+	return &execution{ids: ids, session: session, started: time.Now(), ctx: ctx, cancel: cancel, done: make(chan struct{})}
+}
+
+// watch ends x by its timeout or with its call, until the returned function is called.
+func (r *running) watch(x *execution, call context.Context, timeout time.Duration) func() {
+	settled := make(chan struct{})
+	stopCall := context.AfterFunc(call, func() {
+		defer close(settled)
+		if x.protected.Load() && !errors.Is(call.Err(), context.DeadlineExceeded) && vanished(call, x.done) {
+			return
+		}
+		x.end(context.Cause(call))
+	})
+	var timer *time.Timer
+	if timeout > 0 {
+		timer = time.AfterFunc(timeout, func() { x.end(errStatementTimeout) })
+	}
+	return func() {
+		r.mu.Lock()
+		delete(r.all, x)
+		r.mu.Unlock()
+		close(x.done)
+		if timer != nil {
+			timer.Stop()
+		}
+		if !stopCall() {
+			<-settled
+		}
+		x.cancel(nil)
+	}
+}
+
+// end interrupts the statement. The first cause counts.
+func (x *execution) end(cause error) {
+	x.cut.CompareAndSwap(0, time.Now().UnixNano())
+	x.cancel(cause)
+}
+
+// cancel interrupts the statement with that id, of that session unless session is empty. It returns a
+// channel that is closed once the statement has ended, or nil when there is none.
+func (r *running) cancel(id, session string, cause error) <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for x := range r.all {
+		for _, have := range x.ids {
+			if have == id && (session == "" || session == x.session) {
+				x.end(cause)
+				return x.done
+			}
+		}
+	}
+	return nil
+}
+
+// cancelAll interrupts every statement, of one session unless session is empty.
+func (r *running) cancelAll(session string, cause error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for x := range r.all {
+		if session == "" || session == x.session {
+			x.end(cause)
+		}
+	}
+}
+
+func (r *running) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.all)
+}
+
+// deaf returns the id of a statement that has ignored its interrupt for too long, or "".
+func (r *running) deaf(now time.Time) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for x := range r.all {
+		if cut := x.cut.Load(); cut != 0 && now.Sub(time.Unix(0, cut)) > deafAfter {
+			return x.ids[0]
+		}
+	}
+	return ""
+}

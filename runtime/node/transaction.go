@@ -1,0 +1,148 @@
+package node
+
+import (
+	"context"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
+	"google.golang.org/grpc/codes"
+
+	"github.com/qod-io/qod/runtime/guard"
+	"github.com/qod-io/qod/runtime/wire"
+)
+
+// controlSchema is what the engine answers to BEGIN, COMMIT and ROLLBACK, without rows.
+func controlSchema() *arrow.Schema {
+	return arrow.NewSchema([]arrow.Field{{Name: "Success", Type: arrow.FixedWidthTypes.Boolean, Nullable: true}}, nil)
+}
+
+// control runs BEGIN, COMMIT or ROLLBACK as SQL.
+func (s *server) control(ctx context.Context, n *session, l *lane, st statement) error {
+	if l.transaction != "" {
+		return faultf(codes.InvalidArgument, "",
+			"the statement is in a transaction of the protocol, which only EndTransaction ends")
+	}
+	if !st.endsTransaction() {
+		if l.open {
+			return faultf(codes.FailedPrecondition, "", "a transaction is open already")
+		}
+		if err := l.conn.run(ctx, st.SQL); err != nil {
+			return err
+		}
+		n.mu.Lock()
+		l.open = true
+		n.mu.Unlock()
+		return nil
+	}
+	if !l.open {
+		return faultf(codes.FailedPrecondition, "", "no transaction is open")
+	}
+	return s.endTransaction(ctx, n, l, st.commits())
+}
+
+// endTransaction ends the lane's transaction. The engine answers COMMIT of an aborted transaction with
+// success and keeps nothing of it: that is told as what it is.
+func (s *server) endTransaction(ctx context.Context, n *session, l *lane, commit bool) error {
+	var err error
+	if commit && !l.aborted {
+		if err = l.conn.run(ctx, "COMMIT"); err != nil {
+			l.dirty = true
+			_ = l.tidy(ctx, "ROLLBACK") // the engine may have ended it already
+			err = errNotCommitted(err)
+		}
+	} else {
+		err = l.tidy(ctx, "ROLLBACK")
+		if err == nil && commit {
+			err = faultf(codes.Aborted, "", "the transaction was aborted by an earlier error and is rolled back: nothing is committed")
+		}
+	}
+	n.mu.Lock()
+	n.transactionEnded(l)
+	n.mu.Unlock()
+	l.grip.release()
+	return err
+}
+
+func errNotCommitted(err error) error {
+	f := asFault(err)
+	if f.reason == wire.Transient {
+		return faultf(codes.Aborted, wire.Transient, "transient failure inside transaction: %s", f.message)
+	}
+	return faultf(codes.Aborted, f.reason, "the transaction is rolled back: %s", f.message)
+}
+
+// BeginTransaction makes the id of a transaction. It begins with its first statement: drivers keep one
+// begun at all times.
+func (s *server) BeginTransaction(ctx context.Context, _ flightsql.ActionBeginTransactionRequest) ([]byte, error) {
+	c := callOf(ctx)
+	if s.draining.Load() {
+		return nil, errDraining()
+	}
+	if s.cfg.Role == roleRead {
+		return nil, errWrongRole(s.cfg.Role)
+	}
+	c.say(wire.ClassKey, string(wire.Transaction))
+	return s.mint(c, wire.Handle{Kind: wire.TransactionID, Statement: newID()})
+}
+
+// EndTransaction ends a transaction. One whose first statement never came ends at once.
+func (s *server) EndTransaction(ctx context.Context, request flightsql.ActionEndTransactionRequest) error {
+	c := callOf(ctx)
+	c.say(wire.ClassKey, string(wire.Transaction))
+	id, err := s.transactionOf(c, request.GetTransactionId())
+	if err != nil {
+		return err
+	}
+	if id == "" {
+		return faultf(codes.InvalidArgument, "", "the transaction id is missing")
+	}
+	commit := request.GetAction() == flightsql.EndTransactionCommit
+	if !commit && request.GetAction() != flightsql.EndTransactionRollback {
+		return faultf(codes.InvalidArgument, "", "a transaction ends with commit or rollback")
+	}
+	n, done := s.sessions.use(c)
+	defer done()
+	if err := n.takeLost(); err != nil && commit {
+		return err
+	}
+	st := internal("ROLLBACK", wire.Transaction, guard.Rollback, false)
+	if commit {
+		st = internal("COMMIT", wire.Transaction, guard.Commit, false)
+	}
+	o, err := s.recorded(ctx, c, n, st, func(x *execution, o *outcome) error { return s.endByID(x, n, id, commit) })
+	if err != nil {
+		return err
+	}
+	return o.error()
+}
+
+// endByID ends the transaction with that id, when it has begun.
+func (s *server) endByID(x *execution, n *session, id string, commit bool) error {
+	n.mu.Lock()
+	begun := n.extra[id] != nil || (n.main != nil && n.main.transaction == id)
+	ended := slices.Contains(n.ended, id)
+	if !begun && !ended {
+		n.ended = append(n.ended, id)
+	}
+	n.mu.Unlock()
+	if !begun {
+		if ended && commit {
+			return faultf(codes.FailedPrecondition, "", "the transaction has ended")
+		}
+		return nil
+	}
+	l, err := s.enter(x.ctx, n, id, false)
+	if err != nil {
+		return err
+	}
+	defer s.leave(n, l)
+	x.protected.Store(true)
+	if !l.open { // its first statement never got as far as to begin it
+		n.mu.Lock()
+		n.transactionEnded(l)
+		n.mu.Unlock()
+		return nil
+	}
+	return s.endTransaction(x.ctx, n, l, commit)
+}
