@@ -1,0 +1,230 @@
+package edge
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/qod-io/qod/runtime/access"
+	"github.com/qod-io/qod/runtime/router"
+	"github.com/qod-io/qod/runtime/sqltext"
+	"github.com/qod-io/qod/runtime/wire"
+)
+
+// method is one that is forwarded.
+type method struct {
+	name     string
+	up, down bool // streams
+	parse    func(first []byte) (request, *failure)
+}
+
+// call is one call of a client on its way to a node.
+type call struct {
+	edge   *Edge
+	stream grpc.ServerStream
+	method method
+	first  *frame
+	up     *upstream // nil where the client sends one message
+
+	who       caller
+	request   request
+	access    access.Access
+	keys      *wire.Keyring // of the pool
+	session   string        // that the node acts in: the caller's, or that of the handle
+	statement string
+	started   time.Time
+	to        destination
+	node      string // the last one that was tried
+}
+
+// forward handles a method by finding its node.
+func (e *Edge) forward(m method) grpc.StreamHandler {
+	return func(_ any, s grpc.ServerStream) error {
+		c := &call{
+			edge: e, stream: s, method: m, first: &frame{}, started: time.Now(), statement: uuid.NewString(),
+		}
+		defer func() { c.first.free() }()
+		f := c.prepare(s.Context())
+		if f == nil {
+			f = c.run(s.Context())
+		} else {
+			c.record(outcome{}, f)
+		}
+		if f != nil {
+			return f
+		}
+		return nil
+	}
+}
+
+// prepare finds out who calls, what for, and where it must go.
+func (c *call) prepare(ctx context.Context) (f *failure) {
+	md, _ := metadata.FromIncomingContext(ctx)
+	if c.who, f = c.edge.identify(ctx, md); f != nil {
+		return f
+	}
+	if c.who.token != "" {
+		_ = c.stream.SetHeader(metadata.Pairs(headerAuth, "Bearer "+c.who.token))
+	}
+	if err := c.stream.RecvMsg(c.first); err != nil {
+		if ctx.Err() != nil {
+			return ended(ctx.Err())
+		}
+		return malformed("call: it has no message")
+	}
+	if c.request, f = c.method.parse(flat(c.first)); f != nil {
+		return f
+	}
+	var err error
+	if c.access, err = c.edge.directory.Current().Authorize(c.who.user, c.who.tenant, c.who.pool); err != nil {
+		return notAuthorized(err)
+	}
+	if c.keys, err = c.edge.keys.pool(c.edge.keyring(), c.access.PoolID); err != nil {
+		c.edge.log.Error("pool key not derived", "pool", c.access.PoolID, "err", err)
+		return &failure{code: codes.Internal, text: "the pool's key could not be derived", status: statusTransient}
+	}
+	if c.who.token == "" && !c.edge.pins.touch(c.who.session) {
+		c.edge.learned(ctx, c.access.PoolID)
+	}
+	return c.locate()
+}
+
+// flat returns the frame's bytes, copied only if they are in pieces.
+func flat(f *frame) []byte {
+	if len(f.b) == 1 {
+		return f.b[0].ReadOnlyData()
+	}
+	return f.b.Materialize()
+}
+
+// run makes attempts until one settles the call.
+func (c *call) run(ctx context.Context) *failure {
+	if c.method.up {
+		c.up = &upstream{client: c.stream}
+		defer c.up.close()
+	}
+	c.edge.budgets.earn(c.access.PoolID)
+	f := facts{safe: c.request.safe, asked: c.up != nil} // a stream is not to be sent twice for that
+	asks := c.ask()
+	for {
+		o, n, failed := c.once(ctx, asks, f.asked)
+		if failed != nil {
+			return c.absent(failed)
+		}
+		f.pinned, f.read = asks.request.Pin != nil && c.to.hard, o.err != nil && c.onlyReads(o)
+		f.replayable = c.up == nil || c.up.replayable()
+		if c.settled(o, n) {
+			f.pinned = true
+		}
+		f.waited = time.Since(asks.since) > c.edge.admission.busyWait
+		switch decide(o, f, func() bool { return c.edge.budgets.spend(c.access.PoolID) }) {
+		case permissions:
+			f.asked = true
+		case again:
+			c.edge.admission.rest(n.ID)
+			continue
+		case reroute:
+			f.rerouted = true
+			asks.request.Class, asks.request.Pin = other(asks.request.Class, o.class), nil
+		case elsewhere:
+			f.moved++
+			asks.request.Pin = nil
+			asks.request.Exclude = append(slices.Clip(asks.request.Exclude), n.ID)
+		default:
+			return c.finish(ctx, o, n)
+		}
+		asks.since = time.Now()
+	}
+}
+
+// ask is the order for a node, as far as known before the first attempt.
+func (c *call) ask() order {
+	o := order{poolID: c.access.PoolID, user: c.access.User, soft: !c.to.hard, since: time.Now(), request: router.Request{
+		Pool: c.access.Tenant + "/" + c.access.Pool, Class: c.request.class, Pin: c.to.pin,
+	}}
+	if c.request.limited && !c.to.hard {
+		o.limit = c.access.MaxConcurrent
+	}
+	if c.request.sql != "" {
+		o.request.Fingerprint = sqltext.Fingerprint(c.request.sql)
+	}
+	return o
+}
+
+// once is admitted to a node and calls it.
+func (c *call) once(ctx context.Context, asks order, withPermissions bool) (outcome, *node, *failure) {
+	e, a := c.edge, c.access
+	m, err := e.admission.acquire(ctx, asks)
+	if err != nil {
+		return outcome{}, nil, notAdmitted(err, c.to.loss)
+	}
+	defer e.admission.release(a.PoolID, m.ID)
+	n, err := e.nodes.take(m)
+	if err != nil {
+		e.log.Error("node not dialled", "node", m.ID, "err", err)
+		return outcome{}, nil, notAdmitted(router.ErrNoNode, c.to.loss)
+	}
+	defer e.nodes.release(n)
+	c.node = n.ID
+	gauge := e.metrics.inFlight.WithLabelValues(a.Tenant, a.Pool, n.ID)
+	gauge.Inc()
+	defer gauge.Dec()
+	return c.attempt(ctx, n, withPermissions), n, nil
+}
+
+// settled takes from the outcome what it says of the session and the node. It reports whether the
+// session has state there, which ties the call to the node.
+func (c *call) settled(o outcome, n *node) bool {
+	if o.state != "" {
+		c.edge.pins.tell(c.session, n.pin(), o.state)
+	}
+	if o.broken() || o.reason == wire.Fatal {
+		c.edge.fleet.Suspect(n.ID)
+	}
+	at, ok := c.edge.pins.of(c.session)
+	return ok && at.Pin == n.pin()
+}
+
+// class is what the statement is, as far as known.
+func (c *call) class(o outcome) wire.Class {
+	if o.class != "" {
+		return o.class
+	}
+	return c.request.class
+}
+
+// onlyReads reports whether the statement reads and does nothing else, as far as that is known. A guess
+// looks at the first of several statements only.
+func (c *call) onlyReads(o outcome) bool {
+	if o.class != "" || c.request.sql == "" || !isRead(c.request.class) {
+		return isRead(c.class(o))
+	}
+	parts, err := sqltext.Split(c.request.sql)
+	return err == nil && len(parts) <= 1
+}
+
+func isRead(c wire.Class) bool { return c == wire.Read || c == wire.Metadata }
+
+// other is the class to route by after a node said that the statement is not for its role.
+func other(guessed, told wire.Class) wire.Class {
+	if told != "" && isRead(told) != isRead(guessed) {
+		return told
+	}
+	if isRead(guessed) {
+		return wire.Write
+	}
+	return wire.Read
+}
+
+func classWord(c wire.Class) string {
+	switch c {
+	case wire.Read, wire.Write, wire.DDL, wire.Transaction:
+		return string(c)
+	}
+	return "other"
+}

@@ -1,0 +1,117 @@
+package edge
+
+import (
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/qod-io/qod/runtime/access"
+	"github.com/qod-io/qod/runtime/router"
+)
+
+// maxMessage is the longest text of a status in bytes: clients limit the headers they take.
+const maxMessage = 2048
+
+// Statuses of statements in history and metrics.
+const (
+	statusOK        = "ok"
+	statusDenied    = "denied"
+	statusNoPool    = "no_pool"
+	statusNoNode    = "no_node"
+	statusPinLost   = "pin_lost"
+	statusTransient = "transient"
+	statusPermanent = "permanent"
+	statusCancelled = "cancelled"
+	statusTimeout   = "timeout"
+)
+
+// failure is how a call ends when it does not end well: what the client is told, and what history says.
+type failure struct {
+	code   codes.Code
+	text   string
+	status string
+	gone   bool // the process that the call was for is gone for good
+}
+
+func (f *failure) Error() string { return f.text }
+
+// GRPCStatus is what the client gets.
+func (f *failure) GRPCStatus() *status.Status { return status.New(f.code, cut(f.text, maxMessage)) }
+
+// cut shortens the text to at most n bytes, at a rune.
+func cut(text string, n int) string {
+	if len(text) > n {
+		const mark = "…"
+		n -= len(mark)
+		for n > 0 && !utf8.RuneStart(text[n]) {
+			n--
+		}
+		text = text[:n] + mark
+	}
+	return strings.ToValidUTF8(text, "�")
+}
+
+// What is lost when the process that held it is gone.
+type loss int
+
+const (
+	lossNone loss = iota
+	lossResult
+	lossPrepared
+	lossSession
+	lossTransaction
+)
+
+func (l loss) failure() *failure {
+	switch l {
+	case lossTransaction:
+		return &failure{code: codes.Aborted, text: "pinned node disappeared; transaction lost", status: statusPinLost, gone: true}
+	case lossSession:
+		return &failure{code: codes.Unavailable, text: "pinned node disappeared; settings and temporary objects of the session are lost, and it starts anew", status: statusPinLost, gone: true}
+	case lossPrepared:
+		return &failure{code: codes.Unavailable, text: "node restarted; prepare the statement again", status: statusTransient, gone: true}
+	}
+	return &failure{code: codes.Unavailable, text: "node restarted; run the query again", status: statusTransient, gone: true}
+}
+
+// notAuthorized says why a caller may not enter a pool.
+func notAuthorized(err error) *failure {
+	var (
+		disabled  *access.DisabledError
+		ambiguous *access.AmbiguousError
+		pool      *access.PoolError
+	)
+	switch {
+	case errors.As(err, &disabled):
+		return &failure{code: codes.PermissionDenied, text: err.Error(), status: statusDenied}
+	case errors.As(err, &ambiguous):
+		return &failure{code: codes.InvalidArgument, text: err.Error(), status: statusNoPool}
+	case errors.As(err, &pool):
+		return &failure{code: codes.PermissionDenied, text: err.Error(), status: statusNoPool}
+	}
+	return &failure{code: codes.Unauthenticated, text: err.Error(), status: statusDenied}
+}
+
+// notAdmitted says why a statement did not get to a node.
+func notAdmitted(err error, lost loss) *failure {
+	switch {
+	case errors.Is(err, router.ErrPinLost):
+		return lost.failure()
+	case errors.Is(err, router.ErrNoNode), errors.Is(err, router.ErrPinAway):
+		return &failure{code: codes.Unavailable, text: err.Error() + "; try again", status: statusNoNode}
+	case errors.Is(err, errQueueFull), errors.Is(err, errQueueTime):
+		return &failure{code: codes.ResourceExhausted, text: err.Error() + "; try again later", status: statusTransient}
+	}
+	return ended(err)
+}
+
+// ended says that the client ended the call, or that its deadline did.
+func ended(err error) *failure {
+	if status.FromContextError(err).Code() == codes.DeadlineExceeded || status.Code(err) == codes.DeadlineExceeded {
+		return &failure{code: codes.DeadlineExceeded, text: "the client's deadline passed", status: statusTimeout}
+	}
+	return &failure{code: codes.Canceled, text: "the client cancelled the call", status: statusCancelled}
+}
