@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"time"
 
@@ -87,14 +88,14 @@ func (n *nodes) waitForRight(ctx context.Context) error {
 }
 
 // newLoop returns the loop over this host's nodes.
-func (n *nodes) newLoop(r prometheus.Registerer) (*reconcile.Loop, error) {
+func (n *nodes) newLoop(r prometheus.Registerer, log *slog.Logger) (*reconcile.Loop, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("name this host: %w", err)
 	}
 	return reconcile.New(reconcile.Config{
 		Backend: n.host.Backend, Store: n.store, Nodes: n.nodes, Fleet: n.fleet, Keys: func() *wire.Keyring { return n.keyring },
-		Spec: n.spec, Host: host, Acting: n.right, Registerer: r, Log: n.log,
+		Spec: n.spec, Host: host, Acting: n.right, Registerer: r, Log: log,
 		ReconcileInterval: time.Duration(n.ReconcileSec) * time.Second, ProbeInterval: time.Duration(n.HealthCheckSec) * time.Second,
 		DrainLimit: time.Duration(n.DrainSec) * time.Second,
 	})
@@ -114,7 +115,7 @@ func (n *nodes) Step(ctx context.Context) (map[string]string, error) {
 }
 
 func (n *nodes) start(ctx context.Context) error {
-	loop, err := n.newLoop(nil)
+	loop, err := n.newLoop(nil, nil) // what goes wrong is in its report, which Converge prints
 	if err != nil {
 		return err
 	}
@@ -131,7 +132,7 @@ func (n *nodes) Missing(ctx context.Context) (map[string]string, error) {
 	loop := n.loop
 	if loop == nil {
 		var err error
-		if loop, err = n.newLoop(nil); err != nil {
+		if loop, err = n.newLoop(nil, nil); err != nil {
 			return nil, err
 		}
 	}

@@ -98,7 +98,7 @@ func (s *server) run(ctx context.Context, flight, web net.Listener, start time.T
 	if err != nil {
 		return err
 	}
-	loop, err := s.runtime.newLoop(s.registry)
+	loop, err := s.runtime.newLoop(s.registry, s.log)
 	if err != nil {
 		return err
 	}

@@ -215,10 +215,7 @@ func eachRow(r *flight.Reader, visit func(cells []string, null []bool) error) (i
 		cells, null := make([]string, batch.NumCols()), make([]bool, batch.NumCols())
 		for row := range int(batch.NumRows()) {
 			for col := range cells {
-				cells[col], null[col] = batch.Column(col).ValueStr(row), batch.Column(col).IsNull(row)
-				if null[col] {
-					cells[col] = "NULL"
-				}
+				cells[col], null[col] = cell(batch.Column(col), row)
 			}
 			if err := visit(cells, null); err != nil {
 				return rows, err
@@ -227,6 +224,17 @@ func eachRow(r *flight.Reader, visit func(cells []string, null []bool) error) (i
 		}
 	}
 	return rows, ended(r)
+}
+
+// cell prints a value. Arrow prints decimals as floating-point numbers; here they keep all their digits.
+func cell(column arrow.Array, row int) (text string, null bool) {
+	if column.IsNull(row) {
+		return "NULL", true
+	}
+	if d, ok := column.(*array.Decimal128); ok {
+		return d.Value(row).ToString(d.DataType().(*arrow.Decimal128Type).Scale), false
+	}
+	return column.ValueStr(row), false
 }
 
 func ended(r *flight.Reader) error {

@@ -18,6 +18,8 @@ type builtin struct {
 	// views are the views of the system but those of information_schema, which are in schemata.
 	views    map[string]bool
 	schemata map[string]bool
+	// reserved are the words that are no names unless quoted.
+	reserved map[string]bool
 }
 
 // deniedFunctions are refused although they are built in: they leak what is not the statement's, keep
@@ -53,7 +55,7 @@ func set(names []string) map[string]bool {
 func loadBuiltin(p *parser) (*builtin, error) {
 	b := &builtin{
 		functions: map[string]bool{"unnest": true}, tables: map[string]bool{},
-		types: set(constructors), views: map[string]bool{}, schemata: map[string]bool{},
+		types: set(constructors), views: map[string]bool{}, schemata: map[string]bool{}, reserved: map[string]bool{},
 	}
 	if err := b.loadFunctions(p); err != nil {
 		return nil, err
@@ -76,9 +78,17 @@ func loadBuiltin(p *parser) (*builtin, error) {
 			b.views[name] = true
 		}
 	}
-	if len(b.functions) < 500 || len(b.types) < 30 || len(b.schemata) < 5 {
-		return nil, fmt.Errorf("load functions: DuckDB lists only %d functions, %d types and %d views",
-			len(b.functions), len(b.types), len(b.schemata))
+	rows, err = p.rows(`SELECT keyword_name FROM duckdb_keywords() GROUP BY keyword_name
+		HAVING bool_and(keyword_category IN ('reserved', 'type_function'))`)
+	if err != nil {
+		return nil, fmt.Errorf("load keywords: %w", err)
+	}
+	for _, r := range rows {
+		b.reserved[r[0]] = true
+	}
+	if len(b.functions) < 500 || len(b.types) < 30 || len(b.schemata) < 5 || len(b.reserved) < 70 {
+		return nil, fmt.Errorf("load functions: DuckDB lists only %d functions, %d types, %d views and %d reserved words",
+			len(b.functions), len(b.types), len(b.schemata), len(b.reserved))
 	}
 	return b, nil
 }

@@ -108,12 +108,16 @@ func (p *phrase) done() {
 // word reads one identifier, quoted or not.
 func (p *phrase) word() string {
 	t := p.peek()
-	if t.Kind != sqltext.Word && t.Kind != sqltext.Quoted {
+	if !p.isName(t) {
 		p.fail("a name")
 		return ""
 	}
 	p.pos++
 	return t.Name()
+}
+
+func (p *phrase) isName(t sqltext.Token) bool {
+	return t.Kind == sqltext.Quoted || t.Kind == sqltext.Word && !p.names.builtin.reserved[sqltext.Fold(t.Text)]
 }
 
 // path reads a name of at most so many parts.
@@ -174,8 +178,7 @@ func (p *phrase) alias(goOn ...string) {
 		p.word()
 		return
 	}
-	t := p.peek()
-	if t.Kind == sqltext.Quoted || t.Kind == sqltext.Word && !is(t, goOn...) {
+	if t := p.peek(); p.isName(t) && !is(t, goOn...) {
 		p.pos++
 	}
 }

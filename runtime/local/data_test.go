@@ -42,7 +42,11 @@ func TestInitLake(t *testing.T) {
 	}
 	uid := os.Geteuid()
 	if uid == 0 {
-		uid = 61001 // the place's own database has the first
+		o, err := b.dataOwner(database)
+		if err != nil {
+			t.Fatal(err)
+		}
+		uid = int(o)
 	}
 	if want := fmt.Sprintf("uid %d,", uid); !strings.HasPrefix(out, want) {
 		t.Errorf("the task says %q, want %q", out, want)
@@ -55,7 +59,8 @@ func TestInitLake(t *testing.T) {
 func TestTaskErrorIsScrubbed(t *testing.T) {
 	p := newPlace(t)
 	err := p.open(t).InitLake(t.Context(), p.task(p.database, fakenode.Crash))
-	if err == nil || strings.Contains(err.Error(), "canary") || !strings.Contains(err.Error(), "cannot log in with password [hidden]") {
+	if err == nil || strings.Contains(err.Error(), "canary") ||
+		!strings.Contains(err.Error(), "cannot log in with password [hidden]") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -142,7 +147,7 @@ func TestDatabasesHaveUsersOfTheirOwn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o < 61000 || o >= 61000+uidCount || seen[o] {
+		if o < testUIDs || o >= testUIDs+uidCount || seen[o] {
 			t.Errorf("owner %d, after %v", o, seen)
 		}
 		seen[o] = true

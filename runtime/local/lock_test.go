@@ -19,7 +19,8 @@ func TestLock(t *testing.T) {
 	}
 	_, err = TryLock(dir)
 	var held *HeldError
-	if !errors.Is(err, ErrHeld) || !errors.As(err, &held) || held.PID != os.Getpid() || time.Since(held.Since) > time.Minute {
+	if !errors.Is(err, ErrHeld) || !errors.As(err, &held) || held.PID != os.Getpid() ||
+		time.Since(held.Since) > time.Minute {
 		t.Errorf("a second lock: %v", err)
 	}
 	if err != nil && !strings.Contains(err.Error(), "acts on this state directory") {

@@ -77,6 +77,9 @@ func poolKeyring(t *testing.T) *wire.Keyring {
 	return k
 }
 
+// testUIDs are apart from the default, whose users other tests run processes of.
+const testUIDs = 71000
+
 // place is a set of directories with one database.
 type place struct {
 	config   Config
@@ -103,7 +106,7 @@ func newPlace(t *testing.T) place {
 	}
 	p := place{database: uuid.NewString(), config: Config{
 		StateDir: filepath.Join(dir, "state"), RunDir: filepath.Join(dir, "run"),
-		DataRoot: filepath.Join(dir, "data"), Binary: self,
+		DataRoot: filepath.Join(dir, "data"), Binary: self, UIDBase: testUIDs,
 	}}
 	t.Cleanup(func() { p.stopAll(t) })
 	if _, err := p.open(t).makeData(t.Context(), p.database); err != nil {

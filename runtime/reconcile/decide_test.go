@@ -52,32 +52,52 @@ func tardy(v *view)   { v.drain = ago(time.Minute) }
 func leaving(v *view) { v.leaving = true }
 
 func silent(d time.Duration) func(*view) { return func(v *view) { v.silent = ago(d) } }
-func because1(s string) func(*view)      { return func(v *view) { v.reason = s } }
+func says(s string) func(*view)          { return func(v *view) { v.reason = s } }
 
 func with(d desired, change func(*desired)) desired {
 	change(&d)
 	return d
 }
 
-func TestDecide(t *testing.T) {
-	const (
-		starting    = backend.Starting
-		serving     = backend.Serving
-		quarantined = backend.Quarantined
-		draining    = backend.Draining
-		gone        = backend.Gone
-	)
-	begin := step{do: start, role: backend.Dual}
-	replaced, tooMany := "it runs what the pool had before", "the pool has too many"
-	stopped := func(why string) desired { return desired{stop: why} }
-	tests := map[string]struct {
-		want  desired
-		have  []view
-		steps []step
-		after time.Duration // from noon; 0: none
-		text  string
-		done  bool
-	}{
+// decideTest is an arrow: what is wanted and there, and what is done about it.
+type decideTest struct {
+	want  desired
+	have  []view
+	steps []step
+	after time.Duration // from noon; 0: none
+	text  string
+	done  bool
+}
+
+const (
+	gone     = backend.Gone
+	replaced = "it runs what the pool had before"
+	tooMany  = "the pool has too many"
+	noRole   = "the pool has no nodes of this role"
+)
+
+var begin = step{do: start, role: backend.Dual}
+
+func runDecide(t *testing.T, tests map[string]decideTest) {
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			v, steps := decide(test.want, test.have, noon, testLimits)
+			if diff := cmp.Diff(test.steps, steps, cmp.AllowUnexported(step{})); diff != "" {
+				t.Errorf("steps (-want +got):\n%s", diff)
+			}
+			want := verdict{converged: test.done, message: test.text}
+			if test.after > 0 {
+				want.after = noon.Add(test.after)
+			}
+			if diff := cmp.Diff(want, v, cmp.AllowUnexported(verdict{})); diff != "" {
+				t.Errorf("verdict (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDecideStart(t *testing.T) {
+	runDecide(t, map[string]decideTest{
 		"nothing wanted, nothing there": {done: true},
 		"start what is missing": {
 			want: want(2, 0, 0), steps: []step{begin, begin}, text: "2 of 2 nodes missing",
@@ -92,11 +112,16 @@ func TestDecide(t *testing.T) {
 		},
 		"all serve": {want: want(2, 0, 0), have: []view{node("a", serving), node("b", serving)}, done: true},
 		"wait while starting": {
-			want: want(2, 0, 0), have: []view{node("a", serving), node("b", starting, fresh, because1("no answer within 2s"))},
+			want: want(2, 0, 0), have: []view{node("a", serving), node("b", starting, fresh, says("no answer within 2s"))},
 			after: 50 * time.Second, text: "1 of 2 nodes missing: 1 starting, no answer within 2s",
 		},
+	})
+}
+
+func TestDecideFailures(t *testing.T) {
+	runDecide(t, map[string]decideTest{
 		"give up starting": {
-			want: want(1, 0, 0), have: []view{node("a", starting, because1("lake is away"))},
+			want: want(1, 0, 0), have: []view{node("a", starting, says("lake is away"))},
 			steps: []step{
 				{do: stop, id: "a", reason: "not ready within 1m0s: lake is away", failed: true}, begin,
 			},
@@ -111,20 +136,20 @@ func TestDecide(t *testing.T) {
 			steps: []step{begin}, text: "1 of 1 node missing",
 		},
 		"remove remains and replace": {
-			want: want(1, 0, 0), have: []view{node("a", gone, because1("exit status 1"))},
+			want: want(1, 0, 0), have: []view{node("a", gone, says("exit status 1"))},
 			steps: []step{{do: forget, id: "a", reason: "exit status 1"}, begin},
 			text:  "1 of 1 node missing, remains of 1 node to remove",
 		},
 		"quarantined nodes are waited for": {
-			want: want(1, 0, 0), have: []view{node("a", quarantined, silent(10*time.Second), because1("no answer within 2s"))},
+			want: want(1, 0, 0), have: []view{node("a", quarantined, silent(10*time.Second), says("no answer within 2s"))},
 			after: 20 * time.Second, text: "1 of 1 node missing: 1 quarantined, no answer within 2s",
 		},
 		"quarantined nodes that answer are waited for without end": {
-			want: want(1, 0, 0), have: []view{node("a", quarantined, because1("its catalog is away"))},
+			want: want(1, 0, 0), have: []view{node("a", quarantined, says("its catalog is away"))},
 			text: "1 of 1 node missing: 1 quarantined, its catalog is away",
 		},
 		"silent nodes are replaced": {
-			want: want(1, 0, 0), have: []view{node("a", quarantined, silent(30*time.Second), because1("no answer within 2s"))},
+			want: want(1, 0, 0), have: []view{node("a", quarantined, silent(30*time.Second), says("no answer within 2s"))},
 			steps: []step{
 				{do: stop, id: "a", reason: "no answer for 30s: no answer within 2s", failed: true}, begin,
 			},
@@ -135,6 +160,11 @@ func TestDecide(t *testing.T) {
 			steps: []step{{do: stop, id: "a", reason: "its engine is unusable: invalidated", failed: true}, begin},
 			text:  "1 of 1 node missing, 1 node to stop",
 		},
+	})
+}
+
+func TestDecideDrain(t *testing.T) {
+	runDecide(t, map[string]decideTest{
 		"drain the least loaded of too many": {
 			want: want(1, 0, 0), have: []view{node("a", serving, busy), node("b", serving)},
 			steps: []step{{do: drain, id: "b", reason: tooMany}}, text: "1 node to stop",
@@ -165,6 +195,11 @@ func TestDecide(t *testing.T) {
 		"a step under way is not repeated": {
 			want: want(1, 0, 0), have: []view{node("a", serving), node("b", gone, leaving)}, text: "1 node to stop",
 		},
+	})
+}
+
+func TestDecideRoll(t *testing.T) {
+	runDecide(t, map[string]decideTest{
 		"roll: new first": {
 			want: want(2, 0, 0), have: []view{node("a", serving, old), node("b", serving, old)},
 			steps: []step{begin}, text: "2 nodes to replace",
@@ -212,26 +247,31 @@ func TestDecide(t *testing.T) {
 			want: want(0, 1, 0),
 			have: []view{node("a", serving), node("b", serving, writer), node("c", serving, reader)},
 			steps: []step{
-				{do: drain, id: "a", reason: "the pool has no nodes of this role"},
-				{do: drain, id: "c", reason: "the pool has no nodes of this role"},
+				{do: drain, id: "a", reason: noRole},
+				{do: drain, id: "c", reason: noRole},
 			},
 			text: "2 nodes to stop",
 		},
+	})
+}
+
+func TestDecideStop(t *testing.T) {
+	runDecide(t, map[string]decideTest{
 		"zero nodes": {
 			want: want(0, 0, 0), have: []view{node("a", serving)},
-			steps: []step{{do: drain, id: "a", reason: "the pool has no nodes of this role"}}, text: "1 node to stop",
+			steps: []step{{do: drain, id: "a", reason: noRole}}, text: "1 node to stop",
 		},
 		"suspended: drain": {
-			want: stopped("suspended"), have: []view{node("a", serving, busy), node("b", starting, fresh), node("c", quarantined)},
+			want: stopFor("suspended"), have: []view{node("a", serving, busy), node("b", starting, fresh), node("c", quarantined)},
 			steps: []step{
 				{do: drain, id: "a", reason: "suspended"}, {do: stop, id: "b", reason: "suspended"},
 				{do: drain, id: "c", reason: "suspended"},
 			},
 			after: 50 * time.Second, text: "suspended: 3 nodes to stop",
 		},
-		"suspended: done": {want: stopped("suspended"), text: "suspended", done: true},
+		"suspended: done": {want: stopFor("suspended"), text: "suspended", done: true},
 		"deleted: remains": {
-			want: stopped("the pool is deleted"), have: []view{node("a", gone)},
+			want: stopFor("the pool is deleted"), have: []view{node("a", gone)},
 			steps: []step{{do: forget, id: "a"}}, text: "the pool is deleted: remains of 1 node to remove",
 		},
 		"held: nothing is started": {
@@ -241,23 +281,10 @@ func TestDecide(t *testing.T) {
 		"held: what runs goes on": {
 			want: with(want(1, 0, 0), func(d *desired) { d.hold = "x" }), have: []view{node("a", serving)}, done: true,
 		},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			v, steps := decide(test.want, test.have, noon, testLimits)
-			if diff := cmp.Diff(test.steps, steps, cmp.AllowUnexported(step{})); diff != "" {
-				t.Errorf("steps (-want +got):\n%s", diff)
-			}
-			want := verdict{converged: test.done, message: test.text}
-			if test.after > 0 {
-				want.after = noon.Add(test.after)
-			}
-			if diff := cmp.Diff(want, v, cmp.AllowUnexported(verdict{})); diff != "" {
-				t.Errorf("verdict (-want +got):\n%s", diff)
-			}
-		})
-	}
+	})
 }
+
+func stopFor(why string) desired { return desired{stop: why} }
 
 func TestDelay(t *testing.T) {
 	for earlier, want := range []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second,

@@ -41,8 +41,13 @@ func TestTargets(t *testing.T) {
 			func(d *desk) { d.status(store.Status{Phase: store.Provisioning, Message: "making the lake"}) },
 			"", "tenant_db.acme/sales is not ready: making the lake", map[backend.Role]int{backend.Dual: 2},
 		},
-		"database new":      {func(d *desk) { d.status(store.Status{}) }, "", "tenant_db.acme/sales is not ready", map[backend.Role]int{backend.Dual: 2}},
-		"database deleting": {func(d *desk) { d.status(store.Status{Phase: store.Deleting}) }, "its database is being deleted", "", nil},
+		"database new": {
+			func(d *desk) { d.status(store.Status{}) },
+			"", "tenant_db.acme/sales is not ready", map[backend.Role]int{backend.Dual: 2},
+		},
+		"database deleting": {
+			func(d *desk) { d.status(store.Status{Phase: store.Deleting}) }, "its database is being deleted", "", nil,
+		},
 		"no spec": {
 			func(d *desk) { d.put("pool", plus(dual(2), "threads", cty.NumberIntVal(13))) },
 			"", "no luck", map[backend.Role]int{backend.Dual: 2},

@@ -152,7 +152,9 @@ func TestLiveSettingsAndKeys(t *testing.T) {
 func TestDeadApplyIsFinished(t *testing.T) {
 	bubble(t, func(s *story) {
 		pool := s.put("pool", dual(1))
-		intent := store.Node{ID: uuid.NewString(), PoolID: pool, Host: "here", Role: "dual", SpecHash: "x", Phase: "starting"}
+		intent := store.Node{
+			ID: uuid.NewString(), PoolID: pool, Host: "here", Role: "dual", SpecHash: "x", Phase: "starting",
+		}
 		if err := s.store.PutNode(s.t.Context(), intent); err != nil {
 			t.Fatal(err)
 		}
@@ -208,6 +210,8 @@ func (w *watched) Start(context.Context, string, backend.Spec) (backend.Node, er
 func (w *watched) Stop(context.Context, string, time.Duration) error { w.changes++; return nil }
 
 func (w *watched) PutNode(context.Context, store.Node) error { w.changes++; return nil }
+
+func (w *watched) SawNodes(context.Context, []string) error { w.changes++; return nil }
 
 func (w *watched) RemoveNode(context.Context, string) error { w.changes++; return nil }
 
@@ -324,7 +328,8 @@ func TestConverge(t *testing.T) {
 		s.world.mu.Unlock()
 		s.put("pool", dual(3))
 		_, err = converge(10 * time.Second)
-		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "pool.acme/bi: 1 of 3 nodes missing: 1 starting") {
+		missing := "pool.acme/bi: 1 of 3 nodes missing: 1 starting"
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), missing) {
 			t.Errorf("error %v", err)
 		}
 		if n := s.world.started(pool); n != 3 {

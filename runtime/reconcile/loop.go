@@ -144,6 +144,7 @@ func (l *Loop) run(ctx context.Context, enough func(Report, bool) bool) {
 	l.background.Go(func() { _ = l.cfg.Store.Watch(ctx, func(store.Revision) { l.again() }) })
 	l.background.Go(func() { l.hearSuspects(ctx) })
 	l.background.Go(func() { l.hearExits(ctx) })
+	l.background.Go(func() { l.recordSeen(ctx) })
 	defer l.stopProbes()
 	var tick <-chan time.Time
 	if l.cfg.ReconcileInterval > 0 {
@@ -251,6 +252,31 @@ func (l *Loop) hearExits(ctx context.Context) {
 		l.cfg.Log.Error("watch exits of nodes", "error", err)
 		if !pause(ctx, delay(min(failures, 6), rand.Float64())) {
 			return
+		}
+	}
+}
+
+// seenInterval is how often it is recorded which nodes answer, for those who know them only by row.
+const seenInterval = 30 * time.Second
+
+func (l *Loop) recordSeen(ctx context.Context) {
+	for pause(ctx, seenInterval) {
+		if !l.acting() {
+			continue
+		}
+		var ids []string
+		l.mu.Lock()
+		for id, m := range l.members {
+			if !m.remote && time.Since(m.answered) < seenInterval {
+				ids = append(ids, id)
+			}
+		}
+		l.mu.Unlock()
+		if len(ids) == 0 {
+			continue
+		}
+		if err := l.cfg.Nodes.SawNodes(ctx, ids); err != nil && ctx.Err() == nil {
+			l.cfg.Log.Warn("record which nodes answer", "error", err)
 		}
 	}
 }

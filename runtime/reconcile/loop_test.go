@@ -142,6 +142,9 @@ func TestPoolStartsAndThenNothingIsWritten(t *testing.T) {
 				Started: store.Stamp(n.node.Started), SpecHash: n.node.SpecHash, Incarnation: n.status.Incarnation,
 				Phase: "serving",
 			}
+			if !r.Seen.IsZero() {
+				t.Errorf("seen at %s already", r.Seen)
+			}
 			if diff := cmp.Diff(want, r); diff != "" {
 				t.Errorf("row (-want +got):\n%s", diff)
 			}
@@ -159,6 +162,11 @@ func TestPoolStartsAndThenNothingIsWritten(t *testing.T) {
 		}
 		if got := s.world.started(pool); got != 2 {
 			t.Errorf("%d starts", got)
+		}
+		for id, r := range s.rows() {
+			if age := time.Since(r.Seen); age > seenInterval {
+				t.Errorf("node %s was seen %s ago", id, age)
+			}
 		}
 	})
 }

@@ -74,10 +74,11 @@ func (m *member) wantRow(host string) store.Node {
 	return r
 }
 
-// sameRow compares rows as they are stored.
+// sameRow compares rows as they are stored, but for when the node was seen.
 func sameRow(a, b store.Node) bool {
 	equal := a.Started.Equal(b.Started)
 	a.Started, b.Started = time.Time{}, time.Time{}
+	a.Seen, b.Seen = time.Time{}, time.Time{}
 	return equal && a == b
 }
 

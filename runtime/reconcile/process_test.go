@@ -271,16 +271,10 @@ func TestScaleAndDelete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.await(l, pool, "the manager knows of the transaction", 3*time.Second, func([]backend.Member) bool {
+	poll(t, "the manager knows of the transaction", func() bool {
 		l.mu.Lock()
-		known := l.members[first[0].ID].status.Transactions == 1
-		l.mu.Unlock()
-		if !known { // the fleet does not change with it: have it look again
-			l.cfg.Fleet.Suspect(first[0].ID)
-			current, _ := l.cfg.Fleet.Current()
-			l.cfg.Fleet.Publish(current)
-		}
-		return known
+		defer l.mu.Unlock()
+		return l.members[first[0].ID].status.Transactions == 1
 	})
 	h.put("pool", dual(1))
 	left := h.await(l, pool, "one serves again", 5*time.Second, allServe(1))
@@ -297,39 +291,43 @@ func TestScaleAndDelete(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.await(l, pool, "nothing is left", 3*time.Second, allServe(0))
-	if nodes, err := h.open().List(t.Context()); err != nil || len(nodes) != 0 {
-		t.Errorf("processes left: %+v, %v", nodes, err)
-	}
-	if rows, err := h.store.ListNodes(t.Context()); err != nil || len(rows) != 0 {
-		t.Errorf("rows left: %+v, %v", rows, err)
-	}
+	poll(t, "no process, remains or row is left", func() bool {
+		nodes, err := h.open().List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := h.store.ListNodes(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(nodes) == 0 && len(rows) == 0
+	})
 }
 
 func TestCrashingProcessSaysWhy(t *testing.T) {
 	h := newHost(t)
 	h.behave(fakenode.Crash)
-	h.put("pool", dual(1))
-	l, stop := h.manage()
-	deadline := time.Now().Add(10 * time.Second)
+	pool := h.put("pool", dual(1))
+	l, _ := h.manage()
+	<-l.FirstPass()
+	poll(t, "the third failure is counted", func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		b := l.pools[pool].backoff
+		if want := "exit status 3: fake node: told to crash"; b.failures > 0 && b.reason != want {
+			t.Fatalf("reason %q, want %q", b.reason, want)
+		}
+		return b.failures == 3
+	})
+}
+
+func poll(t *testing.T, what string, ok func() bool) {
+	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for {
-		l.mu.Lock()
-		failures, reason := 0, ""
-		for _, p := range l.pools {
-			failures, reason = p.backoff.failures, p.backoff.reason
-		}
-		l.mu.Unlock()
-		if failures == 3 {
-			if want := "exit status 3: fake node: told to crash"; reason != want {
-				t.Errorf("reason %q, want %q", reason, want)
-			}
-			break
-		}
+	for deadline := time.Now().Add(10 * time.Second); !ok(); <-tick.C {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d failures: %s", failures, reason)
+			t.Fatalf("never: %s", what)
 		}
-		<-tick.C
 	}
-	stop()
 }

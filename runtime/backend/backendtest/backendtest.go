@@ -118,7 +118,8 @@ func testStartTwice(t *testing.T, w World) {
 func testListFromAnother(t *testing.T, w World) {
 	spec := w.Spec(t)
 	n := start(t, w.Open(t), spec)
-	if n.PoolID != spec.PoolID || n.Role != spec.Role || n.SpecHash != spec.Hash() || n.Endpoint == "" || n.Started.IsZero() {
+	if n.PoolID != spec.PoolID || n.Role != spec.Role || n.SpecHash != spec.Hash() ||
+		n.Endpoint == "" || n.Started.IsZero() {
 		t.Errorf("the node does not say what it runs: %+v", n)
 	}
 	if diff := cmp.Diff(map[string]backend.Node{n.ID: n}, list(t, w.Open(t))); diff != "" {
@@ -287,6 +288,11 @@ func testParallel(t *testing.T, w World) {
 	}
 	each(ids, func(id string) error {
 		_, err := b.Start(t.Context(), id, spec)
+		for id, n := range list(t, b) { // also while the others are being started
+			if n.Exited {
+				t.Errorf("node %s is said to be gone while it starts: %s", id, n.Reason)
+			}
+		}
 		return err
 	})
 	pids := map[int]bool{}
