@@ -23,10 +23,11 @@ type outcome struct {
 	class       wire.Class
 	state       wire.State
 	rows, bytes int64
-	started     bool // the node may have seen the call
-	delivered   bool // the client got a frame
-	fromNode    bool // the node itself ended the call, not what is between
-	clientGone  bool // the client ended it
+	held        *frame // the last one of the node's, not yet delivered
+	started     bool   // the node may have seen the call
+	delivered   bool   // the client got a frame
+	fromNode    bool   // the node itself ended the call, not what is between
+	clientGone  bool   // the client ended it
 }
 
 // broken reports a fault of the transport.
@@ -57,12 +58,21 @@ func (c *call) attempt(ctx context.Context, n *node, withPermissions bool) outco
 		_ = s.CloseSend()
 	}
 	o := c.receive(s)
-	o.started, o.clientGone = true, o.clientGone || parent.Err() != nil
+	o.started = true
 	o.read(s.Trailer())
+	if o.state != "" {
+		c.edge.pins.tell(c.session, n.pin(), o.state)
+	}
+	if o.held != nil {
+		c.deliver(&o, o.held)
+	}
+	o.clientGone = o.clientGone || parent.Err() != nil
 	return o
 }
 
 // receive forwards the node's frames, one by one: what the client does not read, the node does not send.
+// Of a method that is late it holds the last one back: a client goes on as soon as it has the answer,
+// and the trailer behind it may pin the session.
 func (c *call) receive(s grpc.ClientStream) (o outcome) {
 	for {
 		var f frame
@@ -76,17 +86,28 @@ func (c *call) receive(s grpc.ClientStream) (o outcome) {
 			return o
 		}
 		o.bytes += int64(f.b.Len())
-		o.delivered = true
-		err = c.stream.SendMsg(&f)
-		f.free()
-		if err != nil {
-			o.err, o.clientGone = err, true
+		next := &f
+		if c.method.late {
+			next, o.held = o.held, next
+		}
+		if next != nil && !c.deliver(&o, next) {
 			return o
 		}
 		if !c.method.down {
 			return o // the one answer is there, and the status with it
 		}
 	}
+}
+
+// deliver sends a frame to the client. It reports whether that went well.
+func (c *call) deliver(o *outcome, f *frame) bool {
+	o.delivered = true
+	err := c.stream.SendMsg(f)
+	f.free()
+	if err != nil {
+		o.err, o.clientGone = err, true
+	}
+	return err == nil
 }
 
 func (o *outcome) read(trailer metadata.MD) {

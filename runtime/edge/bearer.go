@@ -94,7 +94,7 @@ func (e *Edge) login(ctx context.Context, md metadata.MD, user, password string)
 	case errors.Is(err, access.ErrUnauthenticated):
 		return caller{}, refused(err.Error())
 	case err != nil:
-		return caller{}, ended(ctx.Err())
+		return caller{}, ended(ctx)
 	}
 	return e.begin(p.UserID, p.Tenant, p.Pool, time.Now().Add(e.bearerLife))
 }

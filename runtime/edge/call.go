@@ -20,6 +20,7 @@ import (
 type method struct {
 	name     string
 	up, down bool // streams
+	late     bool // its answer is let through when its end is known
 	parse    func(first []byte) (request, *failure)
 }
 
@@ -73,7 +74,7 @@ func (c *call) prepare(ctx context.Context) (f *failure) {
 	}
 	if err := c.stream.RecvMsg(c.first); err != nil {
 		if ctx.Err() != nil {
-			return ended(ctx.Err())
+			return ended(ctx)
 		}
 		return malformed("call: it has no message")
 	}
@@ -161,13 +162,13 @@ func (c *call) once(ctx context.Context, asks order, withPermissions bool) (outc
 	e, a := c.edge, c.access
 	m, err := e.admission.acquire(ctx, asks)
 	if err != nil {
-		return outcome{}, nil, notAdmitted(err, c.to.loss)
+		return outcome{}, nil, notAdmitted(ctx, err, c.to.loss)
 	}
 	defer e.admission.release(a.PoolID, m.ID)
 	n, err := e.nodes.take(m)
 	if err != nil {
 		e.log.Error("node not dialled", "node", m.ID, "err", err)
-		return outcome{}, nil, notAdmitted(router.ErrNoNode, c.to.loss)
+		return outcome{}, nil, notAdmitted(ctx, router.ErrNoNode, c.to.loss)
 	}
 	defer e.nodes.release(n)
 	c.node = n.ID
@@ -177,12 +178,9 @@ func (c *call) once(ctx context.Context, asks order, withPermissions bool) (outc
 	return c.attempt(ctx, n, withPermissions), n, nil
 }
 
-// settled takes from the outcome what it says of the session and the node. It reports whether the
-// session has state there, which ties the call to the node.
+// settled tells the fleet of a fault. It reports whether the session has state on the node, which ties
+// the call to it.
 func (c *call) settled(o outcome, n *node) bool {
-	if o.state != "" {
-		c.edge.pins.tell(c.session, n.pin(), o.state)
-	}
 	if o.broken() || o.reason == wire.Fatal {
 		c.edge.fleet.Suspect(n.ID)
 	}

@@ -1,8 +1,10 @@
 package edge
 
 import (
+	"context"
 	"errors"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"google.golang.org/grpc/codes"
@@ -96,7 +98,7 @@ func notAuthorized(err error) *failure {
 }
 
 // notAdmitted says why a statement did not get to a node.
-func notAdmitted(err error, lost loss) *failure {
+func notAdmitted(ctx context.Context, err error, lost loss) *failure {
 	switch {
 	case errors.Is(err, router.ErrPinLost):
 		return lost.failure()
@@ -105,12 +107,16 @@ func notAdmitted(err error, lost loss) *failure {
 	case errors.Is(err, errQueueFull), errors.Is(err, errQueueTime):
 		return &failure{code: codes.ResourceExhausted, text: err.Error() + "; try again later", status: statusTransient}
 	}
-	return ended(err)
+	return ended(ctx)
 }
 
+// deadlineSlack is how long before its deadline a cancelled call still counts as timed out: a client
+// resets its streams at the deadline, and the reset may be here before the deadline is.
+const deadlineSlack = 50 * time.Millisecond
+
 // ended says that the client ended the call, or that its deadline did.
-func ended(err error) *failure {
-	if status.FromContextError(err).Code() == codes.DeadlineExceeded || status.Code(err) == codes.DeadlineExceeded {
+func ended(ctx context.Context) *failure {
+	if d, ok := ctx.Deadline(); ok && time.Until(d) < deadlineSlack {
 		return &failure{code: codes.DeadlineExceeded, text: "the client's deadline passed", status: statusTimeout}
 	}
 	return &failure{code: codes.Canceled, text: "the client cancelled the call", status: statusCancelled}

@@ -59,10 +59,7 @@ func (c *call) verdict(ctx context.Context, o outcome, n *node) *failure {
 	case o.err == nil:
 		return nil
 	case o.clientGone:
-		if err := ctx.Err(); err != nil {
-			return ended(err)
-		}
-		return ended(o.err)
+		return ended(ctx)
 	case o.broken():
 		return c.breakage(ctx, o, n)
 	}

@@ -45,7 +45,7 @@ func (e *Edge) greet(ctx context.Context, s grpc.ServerStream, md metadata.MD) (
 	}
 	var first pb.HandshakeRequest
 	if err := s.RecvMsg(&first); err != nil && !errors.Is(err, io.EOF) {
-		return caller{}, false, ended(err)
+		return caller{}, false, ended(ctx)
 	}
 	var auth pb.BasicAuth
 	if len(first.GetPayload()) == 0 || proto.Unmarshal(first.GetPayload(), &auth) != nil || auth.GetUsername() == "" {

@@ -45,8 +45,8 @@ func (e *Edge) service() *grpc.ServiceDesc {
 		{name: "GetFlightInfo", parse: infoOf},
 		{name: "GetSchema", parse: schemaOf},
 		{name: "DoGet", down: true, parse: parseTicket},
-		{name: "DoPut", up: true, down: true, parse: parsePut},
-		{name: "DoAction", down: true, parse: parseAction},
+		{name: "DoPut", up: true, down: true, late: true, parse: parsePut},
+		{name: "DoAction", down: true, late: true, parse: parseAction},
 	}
 	d := &grpc.ServiceDesc{ServiceName: "arrow.flight.protocol.FlightService"}
 	add := func(name string, up, down bool, h grpc.StreamHandler) {

@@ -267,7 +267,7 @@ func (l *Loop) recordSeen(ctx context.Context) {
 		var ids []string
 		l.mu.Lock()
 		for id, m := range l.members {
-			if !m.remote && time.Since(m.answered) < seenInterval {
+			if !m.remote && time.Since(m.answered) < seenInterval+l.cfg.ProbeInterval {
 				ids = append(ids, id)
 			}
 		}
