@@ -28,7 +28,7 @@ type Certificate struct {
 
 	mu      sync.Mutex
 	current *tls.Certificate
-	stamp   [2]time.Time // modification times of the files that current was read from
+	stamp   [2]fs.FileInfo // of the files that current was read from
 	looked  time.Time
 }
 
@@ -64,7 +64,7 @@ func (c *Certificate) get() *tls.Certificate {
 	defer c.mu.Unlock()
 	if now := time.Now(); now.Sub(c.looked) >= lookEvery {
 		c.looked = now
-		if c.stamps() != c.stamp {
+		if changed(c.stamps(), c.stamp) {
 			if err := c.read(); err != nil {
 				c.log.Warn("certificate not reloaded", "file", c.certFile, "err", err)
 			}
@@ -73,13 +73,30 @@ func (c *Certificate) get() *tls.Certificate {
 	return c.current
 }
 
-func (c *Certificate) stamps() (stamp [2]time.Time) {
+func (c *Certificate) stamps() (stamp [2]fs.FileInfo) {
 	for i, file := range []string{c.certFile, c.keyFile} {
 		if info, err := os.Stat(file); err == nil {
-			stamp[i] = info.ModTime()
+			stamp[i] = info
 		}
 	}
 	return stamp
+}
+
+// changed compares more than times, since two files may be made within one tick of the clock.
+func changed(now, then [2]fs.FileInfo) bool {
+	for i := range now {
+		a, b := now[i], then[i]
+		if a == nil || b == nil {
+			if a != b {
+				return true
+			}
+			continue
+		}
+		if !os.SameFile(a, b) || a.Size() != b.Size() || !a.ModTime().Equal(b.ModTime()) {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *Certificate) read() error {

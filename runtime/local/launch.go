@@ -181,6 +181,9 @@ func (b *Backend) listen(id string) (*os.File, error) {
 	if err := os.MkdirAll(b.socketDir(), 0o700); err != nil {
 		return nil, err
 	}
+	if err := private(b.socketDir()); err != nil {
+		return nil, err
+	}
 	records, err := b.records()
 	if err != nil {
 		return nil, err
@@ -200,6 +203,22 @@ func (b *Backend) listen(id string) (*os.File, error) {
 	defer l.Close()
 	l.SetUnlinkOnClose(false)
 	return l.File()
+}
+
+// private refuses a directory that others own or can enter: whoever can, reaches the sockets in it.
+func private(dir string) error {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	o, err := ownerOf(dir)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() || int(o) != os.Geteuid() || info.Mode().Perm()&0o077 != 0 {
+		return fmt.Errorf("%s must be a directory that only the user who runs qod can enter", dir)
+	}
+	return nil
 }
 
 // sealedFile puts v as JSON into a file without a name, which nobody can change, and which lives as

@@ -51,8 +51,9 @@ type Backend struct {
 	children map[string]int    // pids that are ours to reap, by node id
 	reasons  map[string]string // why children ended, by node id
 
-	ids    keyedMutex // serializes Start and Stop of one node
-	binary binary
+	reaping sync.Mutex // serializes reap
+	ids     keyedMutex // serializes Start and Stop of one node
+	binary  binary
 }
 
 // New returns a Backend. It creates nothing: directories are made when something is put in them.

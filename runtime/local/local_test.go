@@ -219,6 +219,20 @@ func TestNewCreatesNothing(t *testing.T) {
 	}
 }
 
+func TestSocketsOfOthersAreRefused(t *testing.T) {
+	p := newPlace(t)
+	b := p.open(t)
+	if err := makeDir(b.socketDir(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Start(t.Context(), uuid.NewString(), p.spec("")); err == nil {
+		t.Error("a socket was made where others can reach it")
+	}
+	if nodes, err := b.List(t.Context()); err != nil || len(nodes) != 0 {
+		t.Errorf("a refused start left %+v, %v", nodes, err)
+	}
+}
+
 func TestConfigIsSealed(t *testing.T) {
 	f, err := sealedFile(wire.NodeConfig{ID: "x"})
 	if err != nil {

@@ -193,20 +193,37 @@ func awaitExit(ctx context.Context, f *os.File) error {
 	return err
 }
 
-// reap frees the remains of a node's process that this Backend started, and keeps why it ended. A pid
+// reapWait is how long a process that has ended may take until its last thread is gone.
+const reapWait = time.Second
+
+// reap frees what is left of a node that this Backend started and that has ended, and keeps why. A pid
 // of our own child is not used again before that, so nobody else's child is ever taken.
 func (b *Backend) reap(id string) {
+	b.reaping.Lock()
+	defer b.reaping.Unlock()
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	pid, ours := b.children[id]
+	b.mu.Unlock()
 	if !ours {
 		return
 	}
-	var status unix.WaitStatus
-	got, err := unix.Wait4(pid, &status, unix.WNOHANG, nil)
-	if err != nil || got != pid {
+	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
+	if err != nil {
 		return
 	}
+	f := os.NewFile(uintptr(fd), "pidfd")
+	defer f.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), reapWait)
+	defer cancel()
+	if awaitExit(ctx, f) != nil {
+		return
+	}
+	var status unix.WaitStatus
+	if got, err := unix.Wait4(pid, &status, unix.WNOHANG, nil); err != nil || got != pid {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	delete(b.children, id)
 	if status.Signaled() {
 		b.reasons[id] = "killed by signal " + status.Signal().String()

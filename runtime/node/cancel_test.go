@@ -228,7 +228,7 @@ func TestVanishedEdgeOutsideTransactionInterrupts(t *testing.T) {
 func TestExplicitDDLSideBySide(t *testing.T) {
 	n := startNode(t, newLake(t))
 	const sessions, rounds = 16, 6
-	failed := make(chan string, sessions*rounds)
+	failed := make(chan string, 10_000)
 	done := make(chan struct{})
 	for i := range sessions {
 		c := n.client(fmt.Sprint("s", i))
@@ -247,9 +247,26 @@ func TestExplicitDDLSideBySide(t *testing.T) {
 			}
 		}()
 	}
+	beside, end := context.WithCancel(t.Context())
+	others := make(chan struct{})
+	n.client("s0").exec("CREATE TABLE log (i INTEGER)")
+	for _, sql := range []string{"SELECT count(*) FROM log", "INSERT INTO log VALUES (1)"} {
+		c := n.client("beside " + sql)
+		go func() {
+			defer func() { others <- struct{}{} }()
+			for beside.Err() == nil {
+				if _, err := c.tryQuery(sql); err != nil {
+					failed <- sql + ": " + err.Error()
+				}
+			}
+		}()
+	}
 	for range sessions {
 		<-done
 	}
+	end()
+	<-others
+	<-others
 	close(failed)
 	for f := range failed {
 		t.Error(f)

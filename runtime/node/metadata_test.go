@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -169,16 +170,19 @@ func TestMetadataDoesNotWaitForAStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := c.DoGet(t.Context(), info.Endpoint[0].Ticket)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r, err := c.DoGet(ctx, info.Endpoint[0].Ticket)
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer r.Release()
 	if !r.Next() {
 		t.Fatal(r.Err())
 	}
 	if got := c.listed(c.GetTables(t.Context(), &flightsql.GetTablesOpts{})); len(got) != 0 {
 		t.Errorf("beside the transaction: %v", got)
 	}
-	r.Release()
+	cancel()
 	c.query("ROLLBACK")
 }

@@ -204,7 +204,7 @@ func (l *Loop) mergeRow(w world, r store.Node, round int, now time.Time) {
 			l.members[r.ID] = m
 		}
 		m.node, m.remote, m.phase, m.reason = n, true, backend.Phase(r.Phase), r.Reason
-	case false:
+	case w.acting:
 		p := l.pool(r.PoolID)
 		if p.busy || p.settled >= round {
 			return // its process may be about to exist

@@ -1,0 +1,12 @@
+# The tables that allowed.sql needs.
+ATTACH ':memory:' AS lake
+USE lake
+CREATE SCHEMA s
+CREATE TABLE orders (id INTEGER PRIMARY KEY, region VARCHAR, amount DECIMAL(10, 2), card VARCHAR, d DATE, tags VARCHAR[], j JSON)
+CREATE TABLE events (id INTEGER PRIMARY KEY, n INTEGER, note VARCHAR)
+CREATE TABLE s.events AS FROM events
+CREATE VIEW seen AS FROM orders
+CREATE TEMP TABLE mine (a INTEGER)
+CREATE SCHEMA empty
+CREATE TABLE one (a INTEGER, b STRUCT(c INTEGER))
+CREATE VIEW other AS FROM one

@@ -1,0 +1,148 @@
+package test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/qod-io/qod/engine/crash"
+)
+
+// endState is what an apply has to leave: the objects, with what was written and how far they are.
+func (i *installation) endState(t testing.TB) string {
+	t.Helper()
+	return i.psql(t, `SELECT string_agg(kind || ' ' || key || ' ' || spec::text || ' ' || coalesce(status->>'phase', ''), E'\n' ORDER BY kind, key)
+		FROM qodstate_object WHERE stack <> 'system' AND kind <> 'user'`) +
+		i.psql(t, `SELECT count(*)::text FROM qodstate_node`) +
+		i.psql(t, `SELECT count(*)::text FROM pg_database WHERE datname LIKE 'qod\_%'`)
+}
+
+// whole shows that an apply after a crash reached the state of one that was not interrupted.
+func (i *installation) whole(t testing.TB, want string) {
+	t.Helper()
+	i.must(t, "apply", "--auto-approve")
+	i.expect(t, 0, []string{"No changes."}, "plan", "--detailed-exitcode")
+	if diff := cmp.Diff(want, i.endState(t)); diff != "" {
+		t.Errorf("end state differs (-uninterrupted +after the crash):\n%s", diff)
+	}
+}
+
+// A build that kills itself at each named boundary: the next apply, or destroy, finishes.
+func TestCrashPoints(t *testing.T) {
+	i := install(t, "quickstart")
+	i.edit(t, "dual = 2", "dual = 1")
+	i.must(t, "apply", "--auto-approve")
+	want := i.endState(t)
+	i.must(t, "destroy", "--auto-approve")
+	i.nothingLeft(t)
+	deadly := *i
+	deadly.bin = buildOnce(t, "qod-crash", "duckdb_arrow,crashpoints")
+	for _, point := range crash.Points() {
+		t.Run(point, func(t *testing.T) {
+			reached := deadly.dieAt(t, point, "apply")
+			i.whole(t, want)
+			reached = deadly.dieAt(t, point, "destroy") || reached
+			i.must(t, "destroy", "--auto-approve")
+			i.nothingLeft(t)
+			if !reached {
+				t.Errorf("neither apply nor destroy came by %s", point)
+			}
+		})
+	}
+}
+
+// dieAt runs a command that kills itself at a boundary, and says whether it came that far.
+func (i *installation) dieAt(t testing.TB, point, command string) bool {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := i.command(ctx, command, "--auto-approve")
+	cmd.Env = append(cmd.Env, "QOD_CRASH_AT="+point)
+	out, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		t.Fatalf("%s hung at %s\n%s", command, point, out)
+	}
+	return killed(cmd, err)
+}
+
+func killed(cmd *exec.Cmd, err error) bool {
+	if err == nil {
+		return false
+	}
+	ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	return ok && ws.Signaled() && ws.Signal() == syscall.SIGKILL
+}
+
+// The ordinary binary, killed at seeded times while it applies.
+func TestKilledApply(t *testing.T) {
+	i := install(t, "quickstart")
+	i.edit(t, "dual = 2", "dual = 1")
+	start := time.Now()
+	i.must(t, "apply", "--auto-approve")
+	took := time.Since(start)
+	want := i.endState(t)
+	i.must(t, "destroy", "--auto-approve")
+	random := rand.New(rand.NewPCG(20261130, 3))
+	died := 0
+	for n := range 20 {
+		after := time.Duration(random.Int64N(int64(took)))
+		t.Run(fmt.Sprintf("%02d after %s", n, after.Round(time.Millisecond)), func(t *testing.T) {
+			if i.killAfter(t, after, "apply", "--auto-approve") {
+				died++
+			}
+			i.whole(t, want)
+			if n%4 == 3 {
+				i.killAfter(t, after, "destroy", "--auto-approve")
+			}
+			i.must(t, "destroy", "--auto-approve")
+			i.nothingLeft(t)
+		})
+	}
+	if died < 10 {
+		t.Errorf("only %d of 20 applies were killed before their end", died)
+	}
+}
+
+// killAfter kills a command at a time, and says whether that ended it.
+func (i *installation) killAfter(t testing.TB, after time.Duration, args ...string) bool {
+	t.Helper()
+	cmd := i.command(t.Context(), args...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	timer := time.AfterFunc(after, func() { _ = cmd.Process.Kill() }) // it may have ended
+	err := cmd.Wait()
+	timer.Stop()
+	return killed(cmd, err)
+}
+
+// Two applies over one object: one wins, and the other names the object. Over disjoint objects both do.
+func TestTwoApplies(t *testing.T) {
+	i := install(t, "quickstart")
+	i.must(t, "apply", "--auto-approve")
+	i.edit(t, `display_name = "Acme"`, `display_name = "Acme One"`)
+	i.must(t, "plan", "--out", i.dir+"/one.qodplan")
+	i.edit(t, `display_name = "Acme One"`, `display_name = "Acme Two"`)
+	i.must(t, "plan", "--out", i.dir+"/two.qodplan")
+	i.edit(t, `display_name = "Acme Two"`, `display_name = "Acme"`)
+	i.edit(t, `description = "May do all in the database."`, `description = "May do everything."`)
+	i.must(t, "plan", "--out", i.dir+"/other.qodplan")
+
+	i.must(t, "apply", i.dir+"/one.qodplan")
+	i.expect(t, 1, []string{"nothing was changed", "tenant.acme", "Acme One"}, "apply", i.dir+"/two.qodplan")
+	i.must(t, "apply", i.dir+"/other.qodplan")
+	i.expect(t, 1, []string{"applied already"}, "apply", i.dir+"/one.qodplan")
+	if got := i.psql(t, "SELECT display_name FROM qodstate_tenant"); got != "Acme One" {
+		t.Errorf("display_name is %q", got)
+	}
+	if got := i.psql(t, "SELECT description FROM qodstate_role"); !strings.Contains(got, "everything") {
+		t.Errorf("description is %q", got)
+	}
+}

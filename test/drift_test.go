@@ -1,0 +1,81 @@
+package test
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// Each way in which the world and the file can part gives a plan that says so, and an apply after which
+// the second plan is empty and nothing is written.
+func TestPlansTellTheTruth(t *testing.T) {
+	i := install(t, "quickstart")
+	i.must(t, "apply", "--auto-approve")
+	mended := func(t *testing.T) {
+		t.Helper()
+		i.must(t, "apply", "--auto-approve")
+		i.expect(t, 0, []string{"No changes."}, "plan", "--detailed-exitcode")
+		before := i.versions(t)
+		i.expect(t, 0, []string{"No changes."}, "apply", "--auto-approve")
+		if after := i.versions(t); after != before {
+			t.Errorf("an apply without changes wrote rows:\n%s\n%s", before, after)
+		}
+	}
+	t.Run("memory in the file", func(t *testing.T) {
+		i.edit(t, "memory    = var.memory", `memory    = "512MiB"`)
+		i.expect(t, 2, []string{`"1GiB" -> "512MiB"`}, "plan", "--detailed-exitcode")
+		mended(t)
+	})
+	t.Run("a row behind its back", func(t *testing.T) {
+		i.execute(t, "qod", `UPDATE qodstate_object SET spec = jsonb_set(spec, '{threads}', '3') WHERE kind = 'pool'`)
+		i.expect(t, 2, []string{"Changed outside", "~ threads = 1 -> 3", "~ threads = 3 -> 1"}, "plan", "--detailed-exitcode")
+		mended(t)
+	})
+	t.Run("a node killed while nobody serves", func(t *testing.T) {
+		var pid int
+		if _, err := fmt.Sscan(i.nodePIDs(t)[0], &pid); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		i.expect(t, 2, []string{"pool.acme/bi: 1 of 2 nodes missing"}, "plan", "--detailed-exitcode")
+		mended(t)
+	})
+	t.Run("the pool leaves the file", func(t *testing.T) {
+		i.edit(t, "pool \"bi\" {", "pool \"reports\" {")
+		i.edit(t, "pool.bi", "pool.reports")
+		i.edit(t, "tenant_db = tenant_db.tpch\n  memory", "tenant_db = tenant_db.tpch\n  name      = \"bi\"\n  memory")
+		i.expect(t, 2, []string{"has moved from pool.bi to pool.reports"}, "plan", "--detailed-exitcode")
+		mended(t)
+		i.edit(t, "name      = \"bi\"\n", "name      = \"reports\"\n")
+		i.expect(t, 2, []string{"pool.acme/reports will be renamed from pool.acme/bi"}, "plan", "--detailed-exitcode")
+		before := i.nodePIDs(t)
+		mended(t)
+		if after := i.nodePIDs(t); strings.Join(after, " ") != strings.Join(before, " ") {
+			t.Errorf("a rename restarted nodes: %v, now %v", before, after)
+		}
+	})
+	t.Run("the tenant is renamed", func(t *testing.T) {
+		i.edit(t, `tenant "acme" {`, "tenant \"acme\" {\n  name = \"acme2\"")
+		out := i.expect(t, 2, []string{"tenant.acme2 will be renamed from tenant.acme", "0 to add, 1 to change, 0 to destroy"}, "plan", "--detailed-exitcode")
+		if strings.Contains(out, "rolls") {
+			t.Errorf("a rename rolls nodes:\n%s", out)
+		}
+		mended(t)
+	})
+	i.must(t, "destroy", "--auto-approve")
+	i.nothingLeft(t)
+}
+
+// versions are the physical row versions of what a plan without changes must not touch.
+func (i *installation) versions(t testing.TB) string {
+	t.Helper()
+	var out []string
+	for _, table := range []string{"qodstate_object", "qodstate_object_ref", "qodstate_secret"} {
+		out = append(out, i.psql(t, fmt.Sprintf("SELECT coalesce(string_agg(ctid::text || xmin::text, ' ' ORDER BY ctid::text), '') FROM %s", table)))
+	}
+	node := `SELECT coalesce(string_agg(concat_ws(' ', id, pid, phase, spec_hash, endpoint), ';' ORDER BY id), '') FROM qodstate_node`
+	return strings.Join(append(out, i.psql(t, node)), "\n")
+}
