@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"time"
 
 	"github.com/qod-io/qod/engine/catalog"
 	"github.com/qod-io/qod/engine/store"
@@ -42,7 +41,7 @@ func (p *paths) newBackend(log *slog.Logger) (*local.Backend, error) {
 	}
 	return local.New(local.Config{
 		StateDir: p.StateDir, RunDir: p.RunDir, Binary: binary, DataRoot: p.DataRoot, UIDBase: p.NodeUIDBase,
-		DrainLimit: time.Duration(p.DrainSec) * time.Second, Log: log,
+		Log: log,
 	})
 }
 

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/qod-io/qod/engine"
@@ -89,9 +91,9 @@ func (n *nodes) waitForRight(ctx context.Context) error {
 
 // newLoop returns the loop over this host's nodes.
 func (n *nodes) newLoop(r prometheus.Registerer, log *slog.Logger) (*reconcile.Loop, error) {
-	host, err := os.Hostname()
+	host, err := hostID(n.in("host.id"))
 	if err != nil {
-		return nil, fmt.Errorf("name this host: %w", err)
+		return nil, err
 	}
 	return reconcile.New(reconcile.Config{
 		Backend: n.host.Backend, Store: n.store, Nodes: n.nodes, Fleet: n.fleet, Keys: func() *wire.Keyring { return n.keyring },
@@ -99,6 +101,23 @@ func (n *nodes) newLoop(r prometheus.Registerer, log *slog.Logger) (*reconcile.L
 		ReconcileInterval: time.Duration(n.ReconcileSec) * time.Second, ProbeInterval: time.Duration(n.HealthCheckSec) * time.Second,
 		DrainLimit: time.Duration(n.DrainSec) * time.Second,
 	})
+}
+
+// hostID returns the name under which this state directory's nodes are recorded. It is kept with them: a
+// host may get another name.
+func hostID(file string) (string, error) {
+	raw, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		id := uuid.NewString()
+		if err := writeSecretFile(file, id); err == nil {
+			return id, nil
+		}
+		raw, err = os.ReadFile(file) // another process was first, or the directory cannot be written
+	}
+	if err != nil {
+		return "", fmt.Errorf("name this host: %w", err)
+	}
+	return string(raw), nil
 }
 
 // Step implements engine.Runtime. Its first call starts the loop, which acts if nobody else does.

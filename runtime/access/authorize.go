@@ -199,7 +199,9 @@ func (d *Directory) permissionsOf(u *user, database string) wire.Permissions {
 		}
 	}
 	slices.SortFunc(out, comparePermissions)
-	return wire.Permissions{Grants: slices.CompactFunc(out, func(a, b wire.Permission) bool { return comparePermissions(a, b) == 0 })}
+	return wire.Permissions{Grants: slices.CompactFunc(out, func(a, b wire.Permission) bool {
+		return comparePermissions(a, b) == 0
+	})}
 }
 
 func comparePermissions(a, b wire.Permission) int {

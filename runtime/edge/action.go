@@ -46,12 +46,13 @@ func parseAction(data []byte) (request, *failure) {
 		return request{class: wire.Metadata, safe: true}, nil
 	case "CloseSession":
 		return request{class: wire.Metadata, safe: true, endSession: true}, nil
-	case "CreatePreparedStatement", "ClosePreparedStatement", "EndTransaction", "BeginSavepoint", "EndSavepoint", "CreatePreparedSubstraitPlan":
+	case "CreatePreparedStatement", "ClosePreparedStatement", "EndTransaction",
+		"BeginSavepoint", "EndSavepoint", "CreatePreparedSubstraitPlan":
 		return parseWrapped(a.GetBody())
 	case "CancelFlightInfo", "CancelQuery", "RenewFlightEndpoint":
 		return parseCancel(a.GetType(), a.GetBody())
 	}
-	return request{}, &failure{code: codes.InvalidArgument, text: "there is no action " + cut(a.GetType(), 64), status: statusPermanent}
+	return request{}, fail(codes.InvalidArgument, statusPermanent, "there is no action " + cut(a.GetType(), 64))
 }
 
 // parseWrapped reads the actions whose body is an Any.
@@ -75,7 +76,7 @@ func parseWrapped(body []byte) (request, *failure) {
 		}
 		return r, nil
 	case *pb.ActionBeginSavepointRequest, *pb.ActionEndSavepointRequest, *pb.ActionCreatePreparedSubstraitPlanRequest:
-		return request{}, &failure{code: codes.Unimplemented, text: "DuckDB has neither savepoints nor Substrait plans", status: statusPermanent}
+		return request{}, fail(codes.Unimplemented, statusPermanent, "DuckDB has neither savepoints nor Substrait plans")
 	}
 	return request{}, malformed("action")
 }

@@ -36,7 +36,7 @@ type caller struct {
 }
 
 func refused(reason string) *failure {
-	return &failure{code: codes.Unauthenticated, text: reason, status: statusDenied}
+	return fail(codes.Unauthenticated, statusDenied, reason)
 }
 
 func header(md metadata.MD, name string) string {
@@ -108,7 +108,7 @@ func (e *Edge) begin(user, tenant, pool string, expires time.Time) (caller, *fai
 	sealed, err := e.keyring().Seal(wire.PurposeBearer, b)
 	if err != nil {
 		e.log.Error("bearer not sealed", "err", err)
-		return caller{}, &failure{code: codes.Internal, text: "the session could not be made", status: statusTransient}
+		return caller{}, fail(codes.Internal, statusTransient, "the session could not be made")
 	}
 	return caller{
 		session: b.Session, user: user, tenant: tenant, pool: pool, expires: expires,

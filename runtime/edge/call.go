@@ -87,7 +87,7 @@ func (c *call) prepare(ctx context.Context) (f *failure) {
 	}
 	if c.keys, err = c.edge.keys.pool(c.edge.keyring(), c.access.PoolID); err != nil {
 		c.edge.log.Error("pool key not derived", "pool", c.access.PoolID, "err", err)
-		return &failure{code: codes.Internal, text: "the pool's key could not be derived", status: statusTransient}
+		return fail(codes.Internal, statusTransient, "the pool's key could not be derived")
 	}
 	if c.who.token == "" && !c.edge.pins.touch(c.who.session) {
 		c.edge.learned(ctx, c.access.PoolID)

@@ -117,9 +117,8 @@ func (c *call) handle(sealed []byte, kind wire.HandleKind) (h wire.Handle, f *fa
 		return h, nil
 	}
 	if c.keys.Open(wire.PurposeHandle, sealed, &h) != nil || h.Kind != kind || h.User != c.access.User {
-		return wire.Handle{}, &failure{
-			code: codes.NotFound, text: "unknown or expired handle: it is not one of yours in this pool", status: statusPermanent,
-		}
+		return wire.Handle{}, fail(codes.NotFound, statusPermanent,
+			"unknown or expired handle: it is not one of yours in this pool")
 	}
 	return h, nil
 }

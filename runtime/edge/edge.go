@@ -22,7 +22,7 @@ import (
 type Config struct {
 	Directory *access.Holder
 	Fleet     *backend.Fleet
-	Keyring   func() *wire.Keyring // the cluster's, as of now
+	Keyring   func() *wire.Keyring // the cluster's; the same value until the keys change
 	Log       *slog.Logger
 
 	Certificate *Certificate          // nil: no TLS

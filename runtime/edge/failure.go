@@ -38,6 +38,15 @@ type failure struct {
 	gone   bool // the process that the call was for is gone for good
 }
 
+func fail(code codes.Code, status, text string) *failure {
+	return &failure{code: code, text: text, status: status}
+}
+
+// lostWith is the failure of a call whose process is gone.
+func lostWith(code codes.Code, status, text string) *failure {
+	return &failure{code: code, text: text, status: status, gone: true}
+}
+
 func (f *failure) Error() string { return f.text }
 
 // GRPCStatus is what the client gets.
@@ -70,13 +79,14 @@ const (
 func (l loss) failure() *failure {
 	switch l {
 	case lossTransaction:
-		return &failure{code: codes.Aborted, text: "pinned node disappeared; transaction lost", status: statusPinLost, gone: true}
+		return lostWith(codes.Aborted, statusPinLost, "pinned node disappeared; transaction lost")
 	case lossSession:
-		return &failure{code: codes.Unavailable, text: "pinned node disappeared; settings and temporary objects of the session are lost, and it starts anew", status: statusPinLost, gone: true}
+		return lostWith(codes.Unavailable, statusPinLost,
+			"pinned node disappeared; settings and temporary objects of the session are lost, and it starts anew")
 	case lossPrepared:
-		return &failure{code: codes.Unavailable, text: "node restarted; prepare the statement again", status: statusTransient, gone: true}
+		return lostWith(codes.Unavailable, statusTransient, "node restarted; prepare the statement again")
 	}
-	return &failure{code: codes.Unavailable, text: "node restarted; run the query again", status: statusTransient, gone: true}
+	return lostWith(codes.Unavailable, statusTransient, "node restarted; run the query again")
 }
 
 // notAuthorized says why a caller may not enter a pool.
@@ -88,13 +98,13 @@ func notAuthorized(err error) *failure {
 	)
 	switch {
 	case errors.As(err, &disabled):
-		return &failure{code: codes.PermissionDenied, text: err.Error(), status: statusDenied}
+		return fail(codes.PermissionDenied, statusDenied, err.Error())
 	case errors.As(err, &ambiguous):
-		return &failure{code: codes.InvalidArgument, text: err.Error(), status: statusNoPool}
+		return fail(codes.InvalidArgument, statusNoPool, err.Error())
 	case errors.As(err, &pool):
-		return &failure{code: codes.PermissionDenied, text: err.Error(), status: statusNoPool}
+		return fail(codes.PermissionDenied, statusNoPool, err.Error())
 	}
-	return &failure{code: codes.Unauthenticated, text: err.Error(), status: statusDenied}
+	return fail(codes.Unauthenticated, statusDenied, err.Error())
 }
 
 // notAdmitted says why a statement did not get to a node.
@@ -103,9 +113,9 @@ func notAdmitted(ctx context.Context, err error, lost loss) *failure {
 	case errors.Is(err, router.ErrPinLost):
 		return lost.failure()
 	case errors.Is(err, router.ErrNoNode), errors.Is(err, router.ErrPinAway):
-		return &failure{code: codes.Unavailable, text: err.Error() + "; try again", status: statusNoNode}
+		return fail(codes.Unavailable, statusNoNode, err.Error() + "; try again")
 	case errors.Is(err, errQueueFull), errors.Is(err, errQueueTime):
-		return &failure{code: codes.ResourceExhausted, text: err.Error() + "; try again later", status: statusTransient}
+		return fail(codes.ResourceExhausted, statusTransient, err.Error() + "; try again later")
 	}
 	return ended(ctx)
 }
@@ -117,7 +127,7 @@ const deadlineSlack = 50 * time.Millisecond
 // ended says that the client ended the call, or that its deadline did.
 func ended(ctx context.Context) *failure {
 	if d, ok := ctx.Deadline(); ok && time.Until(d) < deadlineSlack {
-		return &failure{code: codes.DeadlineExceeded, text: "the client's deadline passed", status: statusTimeout}
+		return fail(codes.DeadlineExceeded, statusTimeout, "the client's deadline passed")
 	}
-	return &failure{code: codes.Canceled, text: "the client cancelled the call", status: statusCancelled}
+	return fail(codes.Canceled, statusCancelled, "the client cancelled the call")
 }

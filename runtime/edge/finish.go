@@ -64,7 +64,7 @@ func (c *call) verdict(ctx context.Context, o outcome, n *node) *failure {
 		return c.breakage(ctx, o, n)
 	}
 	s := status.Convert(o.err)
-	f := &failure{code: s.Code(), text: s.Message(), status: statusPermanent}
+	f := fail(s.Code(), statusPermanent, s.Message())
 	switch o.reason {
 	case wire.Denied:
 		f.status = statusDenied
@@ -107,16 +107,18 @@ func (c *call) breakage(ctx context.Context, o outcome, n *node) *failure {
 			return c.to.loss.failure()
 		}
 		if c.to.loss == lossTransaction {
-			return &failure{code: codes.Aborted, text: "transient failure inside transaction: the connection to the node broke", status: statusPinLost}
+			return fail(codes.Aborted, statusPinLost,
+				"transient failure inside transaction: the connection to the node broke")
 		}
 	}
 	switch {
 	case o.delivered:
-		return &failure{code: codes.Unavailable, text: "the node went away while it sent the result; run the query again", status: statusTransient}
+		return fail(codes.Unavailable, statusTransient, "the node went away while it sent the result; run the query again")
 	case !o.started:
-		return &failure{code: codes.Unavailable, text: "the node does not answer; nothing was done, try again", status: statusTransient}
+		return fail(codes.Unavailable, statusTransient, "the node does not answer; nothing was done, try again")
 	case c.request.safe || c.onlyReads(o):
-		return &failure{code: codes.Unavailable, text: "the node went away; the statement is safe to run again", status: statusTransient}
+		return fail(codes.Unavailable, statusTransient, "the node went away; the statement is safe to run again")
 	}
-	return &failure{code: codes.Unavailable, text: "the node went away while the statement ran; whether it took effect is unknown", status: statusTransient}
+	return fail(codes.Unavailable, statusTransient,
+		"the node went away while the statement ran; whether it took effect is unknown")
 }

@@ -126,6 +126,9 @@ func TestSoftPins(t *testing.T) {
 	}
 }
 
+// pass lets the time of a bubble pass.
+func pass(d time.Duration) { <-time.After(d) }
+
 func TestPins(t *testing.T) {
 	at := router.Pin{Node: "n", Incarnation: "i"}
 	list := func(p *pins, incarnation string, sessions ...wire.Session) {
@@ -152,30 +155,30 @@ func TestPins(t *testing.T) {
 		"a list that holds does": {func(p *pins) {
 			p.tell("s", at, wire.InTransaction)
 			list(p, "i")
-			time.Sleep(toldFor + time.Second)
+			pass(toldFor + time.Second)
 		}, wire.Free},
 		"a list that was put right does not": {func(p *pins) {
 			p.tell("s", at, wire.InTransaction)
 			list(p, "i")
 			list(p, "i", open)
-			time.Sleep(toldFor + time.Second)
+			pass(toldFor + time.Second)
 		}, wire.InTransaction},
 		"a new process does not know":  {func(p *pins) { list(p, "i", open); list(p, "later") }, wire.InTransaction},
 		"cleared":                      {func(p *pins) { list(p, "i", open); p.clear("s", at) }, wire.Free},
 		"cleared for an earlier one":   {func(p *pins) { list(p, "i", open); p.clear("s", router.Pin{Node: "n"}) }, wire.InTransaction},
 		"its node just went":           {func(p *pins) { list(p, "i", open); p.keep(nil) }, wire.InTransaction},
-		"its node went some hours ago": {func(p *pins) { list(p, "i", open); p.keep(nil); time.Sleep(2 * lostFor); p.keep(nil) }, wire.Free},
+		"its node went some hours ago": {func(p *pins) { list(p, "i", open); p.keep(nil); pass(2 * lostFor); p.keep(nil) }, wire.Free},
 		"its node was away for a while": {func(p *pins) {
 			list(p, "i", open)
 			p.keep(nil)
 			p.keep(map[process]backend.Member{{node: "n"}: {}})
-			time.Sleep(2 * lostFor)
+			pass(2 * lostFor)
 			p.keep(nil)
 		}, wire.InTransaction},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { // time.Sleep only moves the bubble's clock
+			synctest.Test(t, func(t *testing.T) {
 				p := newPins()
 				tc.run(p)
 				if got := state(p); got != tc.want {
@@ -193,7 +196,7 @@ func TestSeenSessionsAreBounded(t *testing.T) {
 			for range 2 * sweepAt {
 				p.touch(strings.Repeat("x", len(p.seen)+1)[:1] + time.Now().String() + string(rune(len(p.seen))))
 			}
-			time.Sleep(2 * sessionIdle)
+			pass(2 * sessionIdle)
 		}
 		if n := len(p.seen); n > 3*sweepAt {
 			t.Errorf("%d sessions are remembered", n)
