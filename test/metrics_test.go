@@ -96,13 +96,13 @@ func (i *installation) history(t *testing.T) {
 	eventually(t, 5*time.Second, "history has every statement", func() bool { return count("true") == "13" })
 	for where, want := range map[string]string{
 		"status = 'ok' AND class = 'read'":                                       "8",
-		"status = 'ok' AND class = 'write' AND rows = 1":                         "1",
+		"status = 'ok' AND class = 'write' AND row_count = 1":                    "1",
 		"status = 'ok' AND class = 'ddl'":                                        "1",
 		"status = 'ok' AND class = 'transaction'":                                "1",
 		"status = 'denied' AND sql LIKE '%read_text(?)%'":                        "1",
 		"status = 'permanent'":                                                   "1",
 		"sql LIKE '%a-secret-literal%' OR error LIKE '%a-secret-literal%'":       "0",
-		"tenant = 'acme' AND pool = 'bi' AND \"user\" = 'loader' AND node <> ''": "13",
+		"tenant = 'acme' AND pool = 'bi' AND username = 'loader' AND node <> ''": "13",
 	} {
 		if got := count(where); got != want {
 			t.Errorf("history has %s rows with %s, want %s", got, where, want)
