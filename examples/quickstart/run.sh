@@ -36,7 +36,7 @@ up() {
 	say 'It goes on running. From here:'
 	cat <<-EOT
 		  $QOD -C $(pwd) status
-		  $QOD -C $(pwd) sql --user analyst@acme/bi --password-file .secrets/analyst 'SELECT count(*) FROM orders'
+		  $QOD -C $(pwd) sql --user analyst@acme/bi --password-file $(pwd)/.secrets/analyst 'SELECT count(*) FROM orders'
 		  edit $(pwd)/main.qod.hcl, then see what would change:  make quickstart
 		  make stop     ends it; make quickstart starts it again
 		  make purge    ends it and removes its data

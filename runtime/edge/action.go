@@ -52,7 +52,7 @@ func parseAction(data []byte) (request, *failure) {
 	case "CancelFlightInfo", "CancelQuery", "RenewFlightEndpoint":
 		return parseCancel(a.GetType(), a.GetBody())
 	}
-	return request{}, fail(codes.InvalidArgument, statusPermanent, "there is no action " + cut(a.GetType(), 64))
+	return request{}, fail(codes.InvalidArgument, statusPermanent, "there is no action "+cut(a.GetType(), 64))
 }
 
 // parseWrapped reads the actions whose body is an Any.

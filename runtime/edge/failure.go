@@ -113,9 +113,9 @@ func notAdmitted(ctx context.Context, err error, lost loss) *failure {
 	case errors.Is(err, router.ErrPinLost):
 		return lost.failure()
 	case errors.Is(err, router.ErrNoNode), errors.Is(err, router.ErrPinAway):
-		return fail(codes.Unavailable, statusNoNode, err.Error() + "; try again")
+		return fail(codes.Unavailable, statusNoNode, err.Error()+"; try again")
 	case errors.Is(err, errQueueFull), errors.Is(err, errQueueTime):
-		return fail(codes.ResourceExhausted, statusTransient, err.Error() + "; try again later")
+		return fail(codes.ResourceExhausted, statusTransient, err.Error()+"; try again later")
 	}
 	return ended(ctx)
 }

@@ -22,13 +22,13 @@ import (
 	"github.com/qod-io/qod/runtime/wire"
 )
 
-func TestStatementsAndTheirHistory(t *testing.T) {
-	s := newStack(t)
-	p := s.peer(backend.Dual)
-	s.serving(p)
-	_, addr := s.edge()
-	c := s.client(addr)
-	ctx := s.login(c, "ana")
+// execution is something a client does, and the row it makes.
+type execution struct {
+	run  func() error
+	want Record // class, status and rows; no status: no row
+}
+
+func executions(t *testing.T, ctx context.Context, c *flightsql.Client) map[string]execution {
 	prepared := func(sql string, run func(*flightsql.PreparedStatement) error) error {
 		st, err := c.Prepare(ctx, sql)
 		if err != nil {
@@ -36,10 +36,7 @@ func TestStatementsAndTheirHistory(t *testing.T) {
 		}
 		return errors.Join(run(st), st.Close(ctx))
 	}
-	tests := map[string]struct {
-		run  func() error
-		want Record // class, status and SQL; none: no row
-	}{
+	return map[string]execution{
 		"read":  {func() error { _, _, err := query(ctx, c, "SELECT who"); return err }, Record{Class: "read", Status: "ok"}},
 		"write": {func() error { _, _, err := query(ctx, c, "INSERT a"); return err }, Record{Class: "write", Status: "ok", Rows: 7}},
 		"update": {func() error {
@@ -92,6 +89,16 @@ func TestStatementsAndTheirHistory(t *testing.T) {
 			return tx.Commit(ctx)
 		}, Record{Class: "transaction", Status: "ok"}},
 	}
+}
+
+func TestStatementsAndTheirHistory(t *testing.T) {
+	s := newStack(t)
+	p := s.peer(backend.Dual)
+	s.serving(p)
+	_, addr := s.edge()
+	c := s.client(addr)
+	ctx := s.login(c, "ana")
+	tests := executions(t, ctx, c)
 	expected := 0
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

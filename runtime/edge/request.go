@@ -39,7 +39,7 @@ type request struct {
 }
 
 func malformed(what string) *failure {
-	return fail(codes.InvalidArgument, statusPermanent, "cannot read the " + what)
+	return fail(codes.InvalidArgument, statusPermanent, "cannot read the "+what)
 }
 
 func parseDescriptor(data []byte, onlySchema bool) (request, *failure) {

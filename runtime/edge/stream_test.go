@@ -131,7 +131,7 @@ func TestKilledStreamsLeaveNothing(t *testing.T) {
 			defer cancel()
 			switch i % 3 {
 			case 0, 1:
-				info, err := c.Execute(ctx, []string{"SELECT stall", "SELECT rows 4"}[i%3])
+				info, err := c.Execute(ctx, []string{"SELECT stall", "SELECT who"}[i%3])
 				if err != nil {
 					t.Error(err)
 					return
@@ -294,7 +294,7 @@ func TestDrainLetsCallsEnd(t *testing.T) {
 	tests := map[string]struct {
 		limit time.Duration
 		ends  bool
-	}{"in time": {5 * time.Second, true}, "not in time": {50 * time.Millisecond, false}}
+	}{"in time": {time.Minute, true}, "not in time": {50 * time.Millisecond, false}}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := newStack(t)
@@ -303,7 +303,7 @@ func TestDrainLetsCallsEnd(t *testing.T) {
 			e, addr := s.edge(func(c *Config) { c.DrainLimit = tc.limit })
 			c := s.client(addr)
 			ctx := s.login(c, "ana")
-			info, err := c.Execute(ctx, "SELECT rows 40")
+			info, err := c.Execute(ctx, "SELECT rows 16")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -20,33 +20,38 @@ type builtin struct {
 	schemata map[string]bool
 	// reserved are the words that are no names unless quoted.
 	reserved map[string]bool
+	// files are file extensions.
+	files map[string]bool
 }
 
 // deniedFunctions are refused although they are built in: they leak what is not the statement's, keep
 // or wait for something, or evaluate SQL or types given as text.
-var deniedFunctions = words(`current_setting getvariable getenv write_log nextval currval setval
+const deniedFunctions = `current_setting getvariable getenv write_log nextval currval setval
 	json_serialize_sql json_deserialize_sql json_serialize_plan json_execute_serialized_sql
 	sleep_ms pg_sleep txid_current current_connection_id current_transaction_id current_query_id
 	current_query in_search_path get_block_size parse_duckdb_log_message stats vector_type
 	finalize combine make_type query query_table
-	format_type pg_get_constraintdef pg_get_viewdef`)
+	format_type pg_get_constraintdef pg_get_viewdef`
 
 // volatileFunctions are allowed although their result differs from call to call. Others that are
 // volatile are refused, so that a later version's are until somebody has looked at them.
-var volatileFunctions = words(`random uuid uuidv4 uuidv7 gen_random_uuid setseed error`)
+const volatileFunctions = `random uuid uuidv4 uuidv7 gen_random_uuid setseed error`
 
 // allowedTables are the table functions that may be called: they read nothing but their arguments.
-var allowedTables = words(`range generate_series unnest`)
+const allowedTables = `range generate_series unnest`
 
 // constructors are type names that take arguments and are not in DuckDB's table of types.
-var constructors = words(`enum struct map union list array decimal row`)
+const constructors = `enum struct map union list array decimal row`
 
-func words(list string) []string { return strings.Fields(list) }
+// fileExtensions are the last parts of names that DuckDB takes for files: a.csv as much as "a.csv".
+const fileExtensions = `csv tsv parquet json jsonl ndjson geojson xlsx avro arrow feather db duckdb ddb sqlite
+	sqlite3 txt gz zst zip bz2 shp gpkg fgb geoparquet vortex lance`
 
-func set(names []string) map[string]bool {
-	m := make(map[string]bool, len(names))
-	for _, n := range names {
-		m[n] = true
+// set returns the words of a list as a set.
+func set(list string) map[string]bool {
+	m := map[string]bool{}
+	for word := range strings.FieldsSeq(list) {
+		m[word] = true
 	}
 	return m
 }
@@ -56,6 +61,7 @@ func loadBuiltin(p *parser) (*builtin, error) {
 	b := &builtin{
 		functions: map[string]bool{"unnest": true}, tables: map[string]bool{},
 		types: set(constructors), views: map[string]bool{}, schemata: map[string]bool{}, reserved: map[string]bool{},
+		files: set(fileExtensions),
 	}
 	if err := b.loadFunctions(p); err != nil {
 		return nil, err
@@ -139,5 +145,5 @@ func (b *builtin) callTable(name string) *Refusal {
 	if b.tables[sqltext.Fold(name)] {
 		return nil
 	}
-	return refuse(BadFunction, "table function %q is not allowed; these are: %s", name, strings.Join(allowedTables, ", "))
+	return refuse(BadFunction, "table function %q is not allowed; these are: %s", name, strings.ReplaceAll(allowedTables, " ", ", "))
 }

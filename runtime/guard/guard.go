@@ -64,7 +64,8 @@ func New(c Config) (*Guard, error) {
 func (g *Guard) Close() { g.sandbox.close() }
 
 // Check says what the statement is, if it may run. Else the error is a *Refusal, or a *SyntaxError if
-// the text is no statement. Other errors are faults: a context that ended, a closed guard.
+// the text is no statement. Other errors are faults: a context that ended, a closed guard, ErrParser.
+// What a Statement points to is shared with others of the same text and must not be changed.
 func (g *Guard) Check(ctx context.Context, sql string, s Scope) (Statement, error) {
 	catalog := sqltext.Fold(s.Catalog)
 	a, ok := g.cache.get(catalog, sql)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -79,7 +80,7 @@ func TestCheckSaysWhatAStatementIs(t *testing.T) {
 		"use lake.s": {Class: wire.Setting, Kind: Use, Leaves: true,
 			Tables: []Table{{Catalog: "lake", Schema: "s", Privilege: "select"}}},
 		"set search_path = 'a,temp'": {Class: wire.Setting, Kind: Set, Leaves: true, Setting: &Setting{"search_path", "a,temp"},
-			Tables: []Table{{Schema: "a", Privilege: "select"}, {Schema: "temp", Privilege: "select"}}},
+			Tables: []Table{{Schema: "a", Privilege: "select"}, {Catalog: "temp", Privilege: "select"}}},
 		"SET TimeZone TO 'UTC'": {Class: wire.Setting, Kind: Set, NoOp: true, Setting: &Setting{"timezone", "UTC"}},
 		"explain insert into a values (1)": {Class: wire.Read, Kind: Explain, Explains: Insert, ReadOnly: true,
 			Tables: []Table{table("a", "insert")}},
@@ -263,6 +264,31 @@ func TestCheckEnds(t *testing.T) {
 	if _, err := g.Check(t.Context(), "select 1", owner()); !errors.Is(err, errClosed) {
 		t.Errorf("after Close: %v", err)
 	}
+}
+
+func TestCheckConcurrently(t *testing.T) {
+	g, err := New(Config{Connections: 2, CacheEntries: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	allowed, refused := statements(t, "allowed"), statements(t, "refused/function")
+	var group sync.WaitGroup
+	for worker := range 8 {
+		group.Go(func() {
+			for i := range 100 {
+				sql := allowed[(i*7+worker)%len(allowed)]
+				if st, err := g.Check(t.Context(), sql, owner()); err != nil || st.Kind == "" {
+					t.Errorf("%s: %v", sql, err)
+				}
+				sql = refused[(i+worker*31)%len(refused)]
+				if _, err := g.Check(t.Context(), sql, owner()); code(err) != string(BadFunction) {
+					t.Errorf("%s: %v", sql, err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	g.Close()
 }
 
 func TestSandboxIsLocked(t *testing.T) {

@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/qod-io/qod/runtime/sqltext"
@@ -22,10 +21,6 @@ func hidden(name string) bool {
 func hiddenName(name string) *Refusal {
 	return refuse(BadName, "%q is not accessible: names that begin with "+hiddenPrefix+" are the catalog's own", name)
 }
-
-// fileExtensions are what DuckDB takes for files: "a.csv" as a name, and a.csv as one with a schema.
-var fileExtensions = words(`csv tsv parquet json jsonl ndjson geojson xlsx avro arrow feather db duckdb ddb sqlite
-	sqlite3 txt gz zst zip bz2 shp gpkg fgb geoparquet vortex lance`)
 
 // fileLike reports whether DuckDB could take the name for a file's.
 func fileLike(name string) bool {
@@ -65,7 +60,7 @@ func (r resolver) table(t Table) (Table, *Refusal) {
 	if r.builtin.views[name] || strings.HasPrefix(name, "duckdb_") || strings.HasPrefix(name, "pragma_") {
 		return t, refuse(BadName, "system view %q is not accessible; information_schema is", t.Name)
 	}
-	if catalog == "" && schema != "" && slices.Contains(fileExtensions, name) {
+	if catalog == "" && schema != "" && r.builtin.files[name] {
 		return t, refuse(BadName, "%q reads like a file's name; write database.schema.%s for a table of that name", schema+"."+name, name)
 	}
 	return t, nil
@@ -96,7 +91,7 @@ func (r resolver) place(catalog, schema string) *Refusal {
 	return nil
 }
 
-// schema judges [catalog.]schema. The refusal is nil for temp as well.
+// schema judges [catalog.]schema, or for select a catalog alone.
 func (r resolver) schema(parts []string, privilege string) (Table, *Refusal) {
 	t := Table{Schema: parts[len(parts)-1], Privilege: privilege}
 	if len(parts) == 2 {
@@ -110,8 +105,14 @@ func (r resolver) schema(parts []string, privilege string) (Table, *Refusal) {
 			return t, refuse(BadName, "%q is not a schema's name", part)
 		}
 	}
-	if sqltext.Fold(t.Schema) == informationSchema {
+	switch name := sqltext.Fold(t.Schema); {
+	case name == informationSchema:
 		return t, refuse(BadName, "information_schema cannot be changed or made the default")
+	case t.Catalog != "" || name != r.catalog && name != temporary:
+	case privilege == "create":
+		return t, refuse(BadName, "a schema %q would have the name of a database", t.Schema)
+	case privilege == "select":
+		t.Catalog, t.Schema = t.Schema, ""
 	}
 	return t, r.place(sqltext.Fold(t.Catalog), sqltext.Fold(t.Schema))
 }

@@ -13,6 +13,10 @@ import (
 const serialize = "SELECT json_serialize_sql($1::VARCHAR, skip_null := true, skip_empty := true, " +
 	"skip_default := true)::VARCHAR"
 
+// ErrParser is in the chain of the error when parsing itself failed: memory is short, or the instance
+// is broken, and then for good. A wrong statement is no such case.
+var ErrParser = errors.New("the parser failed")
+
 // errClosed is returned for a check after Close.
 var errClosed = errors.New("guard is closed")
 
@@ -133,11 +137,11 @@ func (s *sandbox) parse(ctx context.Context, sql string) (string, error) {
 	var result duckdb.Result
 	defer duckdb.DestroyResult(&result)
 	if duckdb.ExecutePrepared(p.tree, &result) != duckdb.StateSuccess {
-		return "", syntaxError(duckdb.ResultError(&result))
+		return "", fmt.Errorf("%w: %s", ErrParser, shorten(duckdb.ResultError(&result), maxMessage))
 	}
 	rows := collect(&result)
 	if len(rows) != 1 || len(rows[0]) != 1 {
-		return "", errors.New("parse statement: no syntax tree")
+		return "", fmt.Errorf("%w: no syntax tree", ErrParser)
 	}
 	return rows[0][0], nil
 }

@@ -13,9 +13,9 @@ type vocabulary struct {
 
 func newVocabulary() vocabulary {
 	return vocabulary{
-		classes: set(words(`CASE CAST COLUMN_REF COMPARISON CONJUNCTION CONSTANT DEFAULT FUNCTION OPERATOR
-			STAR SUBQUERY WINDOW PARAMETER COLLATE LAMBDA POSITIONAL_REFERENCE BETWEEN`)),
-		expressions: set(words(`OPERATOR_CAST OPERATOR_NOT OPERATOR_IS_NULL OPERATOR_IS_NOT_NULL OPERATOR_UNPACK
+		classes: set(`CASE CAST COLUMN_REF COMPARISON CONJUNCTION CONSTANT DEFAULT FUNCTION OPERATOR
+			STAR SUBQUERY WINDOW PARAMETER COLLATE LAMBDA POSITIONAL_REFERENCE BETWEEN`),
+		expressions: set(`OPERATOR_CAST OPERATOR_NOT OPERATOR_IS_NULL OPERATOR_IS_NOT_NULL OPERATOR_UNPACK
 			OPERATOR_NULLIF OPERATOR_COALESCE OPERATOR_TRY
 			COMPARE_EQUAL COMPARE_NOTEQUAL COMPARE_LESSTHAN COMPARE_GREATERTHAN COMPARE_LESSTHANOREQUALTO
 			COMPARE_GREATERTHANOREQUALTO COMPARE_IN COMPARE_NOT_IN COMPARE_DISTINCT_FROM
@@ -24,13 +24,13 @@ func newVocabulary() vocabulary {
 			WINDOW_AGGREGATE WINDOW_RANK WINDOW_RANK_DENSE WINDOW_NTILE WINDOW_PERCENT_RANK WINDOW_CUME_DIST
 			WINDOW_ROW_NUMBER WINDOW_FIRST_VALUE WINDOW_LAST_VALUE WINDOW_LEAD WINDOW_LAG WINDOW_NTH_VALUE
 			WINDOW_FILL FUNCTION CASE_EXPR ARRAY_EXTRACT ARRAY_SLICE STRUCT_EXTRACT ARRAY_CONSTRUCTOR ARROW
-			SUBQUERY STAR COLUMN_REF COLLATE LAMBDA POSITIONAL_REFERENCE`)),
-		nodes: set(words(`SELECT_NODE SET_OPERATION_NODE RECURSIVE_CTE_NODE
+			SUBQUERY STAR COLUMN_REF COLLATE LAMBDA POSITIONAL_REFERENCE`),
+		nodes: set(`SELECT_NODE SET_OPERATION_NODE RECURSIVE_CTE_NODE
 			BASE_TABLE SUBQUERY JOIN TABLE_FUNCTION EXPRESSION_LIST EMPTY PIVOT SHOW_REF
 			LIMIT_MODIFIER LIMIT_PERCENT_MODIFIER ORDER_MODIFIER DISTINCT_MODIFIER
 			ORDER_DEFAULT ASCENDING DESCENDING
-			DECIMAL_TYPE_INFO STRING_TYPE_INFO LIST_TYPE_INFO STRUCT_TYPE_INFO ARRAY_TYPE_INFO UNBOUND_TYPE_INFO`)),
-		keys: set(words(`class type alias query_location value select_list from_table aggregate_handling
+			DECIMAL_TYPE_INFO STRING_TYPE_INFO LIST_TYPE_INFO STRUCT_TYPE_INFO ARRAY_TYPE_INFO UNBOUND_TYPE_INFO`),
+		keys: set(`class type alias query_location value select_list from_table aggregate_handling
 			modifiers limit offset orders null_order expression cte_map aliases query node cte_name union_all
 			left right materialized key_targets key function_name schema catalog children order_bys is_operator
 			distinct filter column_names table_name schema_name catalog_name at_clause unit expr function
@@ -42,6 +42,6 @@ func newVocabulary() vocabulary {
 			seed partitions start end start_expr end_expr offset_expr default_expr ignore_nulls filter_expr
 			exclude_clause arg_orders values setop_type setop_all distinct_on_targets input lower upper
 			collation source aggregates unpivot_names pivots pivot_expressions entries groups include_nulls
-			star_expr show_type with_ordinality is_null`)),
+			star_expr show_type with_ordinality is_null`),
 	}
 }

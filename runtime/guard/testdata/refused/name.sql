@@ -103,3 +103,6 @@ CREATE TABLE t (a no_such_type)
 ALTER TABLE t ALTER a TYPE other.main.x
 INSERT INTO "x.csv" VALUES (1)
 CREATE TABLE "/tmp/x" (a INT)
+CREATE SCHEMA lake
+CREATE SCHEMA temp
+CREATE SCHEMA lake.system
