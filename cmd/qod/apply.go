@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,7 +38,7 @@ func newApply(a *app) *cobra.Command {
 		if len(args) == 1 {
 			return a.applySaved(cmd.Context(), args[0], o)
 		}
-		return a.apply(cmd.Context(), *vars, planOptions{writing: true}, o)
+		return a.apply(cmd.Context(), *vars, planOptions{writing: true, adopt: *adopt}, o)
 	}
 	return cmd
 }
@@ -75,27 +76,21 @@ func (a *app) apply(ctx context.Context, vars []config.Given, po planOptions, o 
 		return nil // nothing to destroy
 	}
 	if p.Lineage == "" {
-		if p.Lineage, err = a.lineage(ctx, w, p.Stack, o.adopt); err != nil {
+		if p.Lineage, err = a.lineage(ctx, w, p.Stack); err != nil {
 			return err
 		}
 	}
 	return a.carryOut(ctx, w, p, o)
 }
 
-// lineage makes the lock file of a stack that the store does not know, or that is to be adopted.
-func (a *app) lineage(ctx context.Context, w *world, stack string, adopt bool) (string, error) {
+// lineage makes the lock file of a stack: with the store's lineage where it knows the stack, which is
+// then being adopted, and with a new one elsewhere.
+func (a *app) lineage(ctx context.Context, w *world, stack string) (string, error) {
 	snap, err := w.store.Snapshot(ctx)
 	if err != nil {
 		return "", err
 	}
-	have, known := snap.Stacks[stack]
-	if known && !adopt {
-		return "", fmt.Errorf("stack %q is known, but this directory has no %s: get it from where the stack was made, or run apply --adopt-stack", stack, lockFile)
-	}
-	lineage := have.Lineage
-	if !known {
-		lineage = uuid.NewString()
-	}
+	lineage := cmp.Or(snap.Stacks[stack].Lineage, uuid.NewString())
 	return lineage, writeLineage(a.paths.Dir, stack, lineage)
 }
 

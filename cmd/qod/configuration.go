@@ -79,6 +79,9 @@ func (a *app) evaluate(vars []config.Given) (*configuration, error) {
 	if diags.HasErrors() {
 		return nil, errConfiguration
 	}
+	if desired.Stack == systemStack {
+		return nil, fmt.Errorf("%s: stack %q is qod's own: give this one another name", desired.StackRange, systemStack)
+	}
 	return &configuration{Desired: desired, dir: a.paths.Dir, a: a}, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/qod-io/qod/engine/config"
+	"github.com/qod-io/qod/engine/store"
 )
 
 func newInit(a *app) *cobra.Command {
@@ -61,7 +62,10 @@ func (a *app) initLineage(cmd *cobra.Command, w *world, vars []config.Given) err
 	if err != nil || lineage != "" {
 		return err
 	}
-	_, err = a.lineage(cmd.Context(), w, desired.Stack, false)
+	if err := w.checkStack(cmd.Context(), store.Stack{Name: desired.Stack}, false); err != nil {
+		return err
+	}
+	_, err = a.lineage(cmd.Context(), w, desired.Stack)
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/qod-io/qod/engine"
 	"github.com/qod-io/qod/engine/config"
 	"github.com/qod-io/qod/engine/plan"
+	"github.com/qod-io/qod/engine/store"
 	"github.com/qod-io/qod/schema"
 )
 
@@ -52,6 +53,7 @@ type planOptions struct {
 	destroy bool
 	saving  bool // to a file: needs the state's master key
 	writing bool // the plan is to be applied
+	adopt   bool // a known stack although the lock file has another lineage
 }
 
 // plan evaluates, opens what there is, plans and prints. The world is returned open, also with an error.
@@ -74,6 +76,9 @@ func (a *app) plan(ctx context.Context, vars []config.Given, o planOptions) (*wo
 	if err != nil {
 		return w, nil, err
 	}
+	if err := w.checkStack(ctx, stack, o.adopt); err != nil {
+		return w, nil, err
+	}
 	var desired []schema.Object
 	if !o.destroy {
 		desired = c.Objects
@@ -90,6 +95,24 @@ func (a *app) plan(ctx context.Context, vars []config.Given, o planOptions) (*wo
 		return w, nil, errConfiguration
 	}
 	return w, p, nil
+}
+
+// checkStack refuses to plan for a stack of the same name that was made elsewhere: its objects would look
+// as if they had left the configuration.
+func (w *world) checkStack(ctx context.Context, stack store.Stack, adopt bool) error {
+	snap, err := w.store.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	have, known := snap.Stacks[stack.Name]
+	switch {
+	case !known, adopt, have.Lineage == stack.Lineage:
+		return nil
+	case stack.Lineage == "":
+		return fmt.Errorf("stack %q is known, but this directory has no %s: get it from where the stack was made, "+
+			"or run apply --adopt-stack", stack.Name, lockFile)
+	}
+	return refused(&store.StackError{Name: stack.Name, Have: have.Lineage, Want: stack.Lineage})
 }
 
 func savePlan(e *engine.Engine, p *engine.Plan, name string) error {

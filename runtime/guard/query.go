@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"fmt"
 	"strings"
 )
 
@@ -40,7 +41,7 @@ func (g *Guard) query(ctx context.Context, sql string, names resolver, a *analys
 
 // statements walks the tree, which has to be of exactly one statement.
 func (w *walker) statements() error {
-	var failed, message string
+	var failed, kind, message string
 	count := 0
 	w.fields(func(key string) {
 		switch key {
@@ -53,8 +54,8 @@ func (w *walker) statements() error {
 				count++
 				w.statement()
 			})
-		case "error_type", "error_subtype", "position":
-			w.skip()
+		case "error_type":
+			kind = w.str()
 		default:
 			// An error may have any other detail.
 			if failed != "true" {
@@ -68,6 +69,8 @@ func (w *walker) statements() error {
 		return w.refusal
 	case failed == "true" && strings.HasPrefix(message, onlySelect):
 		return refuse(NotAllowed, "this form of statement is not allowed; PIVOT needs its values, as in PIVOT … ON x IN (…)")
+	case failed == "true" && !isSyntax(kind):
+		return fmt.Errorf("%w: %s", ErrParser, shorten(message, maxMessage))
 	case failed == "true":
 		return syntaxError(message)
 	case w.bad || failed != "false" || w.pos != len(w.text):
@@ -76,6 +79,15 @@ func (w *walker) statements() error {
 		return refuse(Multiple, "one statement at a time, please")
 	}
 	return nil
+}
+
+// isSyntax reports whether DuckDB blames the text, and not its own memory or state.
+func isSyntax(kind string) bool {
+	switch kind {
+	case "parser", "syntax error", "not implemented", "invalid input", "invalid", "conversion", "out of range", "binder":
+		return true
+	}
+	return false
 }
 
 func (w *walker) statement() {

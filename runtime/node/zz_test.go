@@ -14,7 +14,8 @@ func TestZZ(t *testing.T){
  for i:=range nd{ c:=mk(); wg.Add(1); go func(){defer wg.Done(); for{ select{case <-stop:return;default:}
    sql:=fmt.Sprintf("CREATE OR REPLACE TABLE t%d AS SELECT range AS i FROM range(1000)",i)
    if has("Dgap"){ wr.Lock(); err:=func()error{ 
-      mu.Lock(); err:=c.runAll(ctx,"BEGIN",sql); mu.Unlock(); if err!=nil{return err}
+      if has("Dfine"){ c.run(ctx,"BEGIN"); mu.Lock(); q,err:=c.prepare(ctx,sql); mu.Unlock(); if err!=nil{return err}; err=q.start(ctx,false); q.close(); if err!=nil{return err} } else {
+      mu.Lock(); err:=c.runAll(ctx,"BEGIN",sql); mu.Unlock(); if err!=nil{return err} }
       time.Sleep(100*time.Millisecond)
       mu.Lock(); defer mu.Unlock(); return c.run(ctx,"COMMIT") }()
       if err!=nil{mu.Lock();c.run(ctx,"ROLLBACK");mu.Unlock()}; wr.Unlock(); note("ddl",err)
