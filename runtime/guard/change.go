@@ -1,8 +1,7 @@
 package guard
 
 import (
-	"strings"
-
+	"github.com/qod-io/qod/runtime/sqltext"
 	"github.com/qod-io/qod/runtime/wire"
 )
 
@@ -124,7 +123,8 @@ func (p *phrase) hasColumns() bool {
 	q.a = &analysis{}
 	q.columns()
 	t := q.peek()
-	return q.refusal == nil && (t.IsPunct("(") || isQuery(strings.ToLower(t.Text)) || is(t, "with", "overriding", "default"))
+	query := t.IsPunct("(") || t.Kind == sqltext.Word && isQuery(sqltext.Fold(t.Text))
+	return q.refusal == nil && (query || is(t, "with", "overriding", "default"))
 }
 
 func (p *phrase) onConflict() {

@@ -54,7 +54,8 @@ func (p *phrase) createTable() {
 	p.layout()
 	p.expect("as")
 	p.source(p.until(func() bool {
-		return p.pos == len(p.tokens)-2 && p.next("with", "data") || p.pos == len(p.tokens)-3 && p.next("with", "no", "data")
+		left := len(p.tokens) - p.pos
+		return left == 2 && p.next("with", "data") || left == 3 && p.next("with", "no", "data")
 	}))
 	if p.accept("with") {
 		_ = p.accept("no")

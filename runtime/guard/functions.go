@@ -145,5 +145,6 @@ func (b *builtin) callTable(name string) *Refusal {
 	if b.tables[sqltext.Fold(name)] {
 		return nil
 	}
-	return refuse(BadFunction, "table function %q is not allowed; these are: %s", name, strings.ReplaceAll(allowedTables, " ", ", "))
+	return refuse(BadFunction, "table function %q is not allowed; these are: %s",
+		name, strings.ReplaceAll(allowedTables, " ", ", "))
 }

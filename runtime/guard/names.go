@@ -41,7 +41,8 @@ func (r resolver) table(t Table) (Table, *Refusal) {
 			return t, hiddenName(part)
 		}
 		if part != "" && fileLike(part) {
-			return t, refuse(BadName, "%q is not a table's name: files cannot be read; names may not hold any of / \\ * ? [ ] : ~ .", part)
+			return t, refuse(BadName, "%q is not a table's name: files cannot be read; "+
+				"names may not hold any of / \\ * ? [ ] : ~ .", part)
 		}
 	}
 	if name == "" {
@@ -61,7 +62,8 @@ func (r resolver) table(t Table) (Table, *Refusal) {
 		return t, refuse(BadName, "system view %q is not accessible; information_schema is", t.Name)
 	}
 	if catalog == "" && schema != "" && r.builtin.files[name] {
-		return t, refuse(BadName, "%q reads like a file's name; write database.schema.%s for a table of that name", schema+"."+name, name)
+		return t, refuse(BadName, "%q reads like a file's name; write database.schema.%s for a table of that name",
+			schema+"."+name, name)
 	}
 	return t, nil
 }

@@ -68,7 +68,8 @@ func (w *walker) statements() error {
 	case w.refusal != nil:
 		return w.refusal
 	case failed == "true" && strings.HasPrefix(message, onlySelect):
-		return refuse(NotAllowed, "this form of statement is not allowed; PIVOT needs its values, as in PIVOT … ON x IN (…)")
+		return refuse(NotAllowed, "this form of statement is not allowed; PIVOT needs its values, "+
+			"as in PIVOT … ON x IN (…)")
 	case failed == "true" && !isSyntax(kind):
 		return fmt.Errorf("%w: %s", ErrParser, shorten(message, maxMessage))
 	case failed == "true":

@@ -110,7 +110,8 @@ func (g *Guard) readExplain(ctx context.Context, p *phrase) (*analysis, error) {
 		}
 	}
 	if p.refusal != nil || p.pos == len(p.tokens) {
-		return nil, refuse(NotAllowed, "this form of EXPLAIN is not allowed; EXPLAIN [ANALYZE] [(FORMAT json)] statement is")
+		return nil, refuse(NotAllowed, "this form of EXPLAIN is not allowed; "+
+			"EXPLAIN [ANALYZE] [(FORMAT json)] statement is")
 	}
 	inner, err := g.read(ctx, &phrase{names: p.names, text: p.text, tokens: p.tokens[p.pos:], a: &analysis{}})
 	if err != nil {
@@ -119,7 +120,8 @@ func (g *Guard) readExplain(ctx context.Context, p *phrase) (*analysis, error) {
 	switch inner.Kind {
 	case Select, Insert, Update, Delete, Merge, CreateTableAs:
 	default:
-		return nil, refuse(NotAllowed, "EXPLAIN of %s is not allowed; of queries, INSERT, UPDATE, DELETE, MERGE and CREATE TABLE AS it is",
+		return nil, refuse(NotAllowed, "EXPLAIN of %s is not allowed; of queries, INSERT, UPDATE, DELETE, "+
+			"MERGE and CREATE TABLE AS it is",
 			string(inner.Kind))
 	}
 	a := *inner

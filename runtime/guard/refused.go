@@ -25,13 +25,16 @@ func (p *phrase) refused() error {
 	verb := strings.ToUpper(words[0])
 	switch words[0] {
 	case "prepare", "execute", "deallocate":
-		return refuse(NotAllowed, "SQL %s is not allowed; Flight SQL's prepared statements are: every driver has them", verb)
+		return refuse(NotAllowed, "SQL %s is not allowed; Flight SQL's prepared statements are: "+
+			"every driver has them", verb)
 	case "create", "alter", "drop", "comment":
-		return refuse(NotAllowed, "%s %s is not allowed; CREATE, ALTER and DROP of tables, views and schemas are", verb, forbidden(words[1:]))
+		return refuse(NotAllowed, "%s %s is not allowed; CREATE, ALTER and DROP of tables, views and schemas are",
+			verb, forbidden(words[1:]))
 	case "attach", "detach":
 		return refuse(NotAllowed, "%s is not allowed: databases are attached by an administrator", verb)
 	case "copy", "export", "import":
-		return refuse(NotAllowed, "%s is not allowed: there are no files here; fetch results or insert rows over Flight SQL", verb)
+		return refuse(NotAllowed, "%s is not allowed: there are no files here; fetch results or insert rows "+
+			"over Flight SQL", verb)
 	case "install", "load", "force":
 		return refuse(NotAllowed, "%s is not allowed: extensions belong to the installation", verb)
 	case "call", "pragma":

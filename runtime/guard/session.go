@@ -56,7 +56,8 @@ func (p *phrase) set() error {
 	case p.accept("time", "zone"):
 		name = "timezone"
 	case p.next("variable"), p.next("global"), p.next("local"):
-		return refuse(BadSetting, "SET %s is not allowed: it would outlive or leave the session", strings.ToUpper(p.peek().Text))
+		return refuse(BadSetting, "SET %s is not allowed: it would outlive or leave the session",
+			strings.ToUpper(p.peek().Text))
 	default:
 		name = sqltext.Fold(p.word())
 		if !p.acceptPunct("=") {
