@@ -42,13 +42,12 @@ func TestCrashPoints(t *testing.T) {
 	want := i.endState(t)
 	i.must(t, "destroy", "--auto-approve")
 	i.nothingLeft(t)
-	deadly := *i
-	deadly.bin = buildOnce(t, "qod-crash", "duckdb_arrow,crashpoints")
+	deadly := buildOnce(t, "qod-crash", "duckdb_arrow,crashpoints")
 	for _, point := range crash.Points() {
 		t.Run(point, func(t *testing.T) {
-			reached := deadly.dieAt(t, point, "apply")
+			reached := i.dieAt(t, deadly, point, "apply")
 			i.whole(t, want)
-			reached = deadly.dieAt(t, point, "destroy") || reached
+			reached = i.dieAt(t, deadly, point, "destroy") || reached
 			i.must(t, "destroy", "--auto-approve")
 			i.nothingLeft(t)
 			if !reached {
@@ -59,12 +58,12 @@ func TestCrashPoints(t *testing.T) {
 }
 
 // dieAt runs a command that kills itself at a boundary, and says whether it came that far.
-func (i *installation) dieAt(t testing.TB, point, command string) bool {
+func (i *installation) dieAt(t testing.TB, bin, point, command string) bool {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	cmd := i.command(ctx, command, "--auto-approve")
-	cmd.Env = append(cmd.Env, "QOD_CRASH_AT="+point)
+	cmd := exec.CommandContext(ctx, bin, "-C", i.dir, command, "--auto-approve")
+	cmd.Env = append(i.env, "QOD_CRASH_AT="+point)
 	out, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
 		t.Fatalf("%s hung at %s\n%s", command, point, out)

@@ -121,6 +121,9 @@ func (p *pins) list(node string, l wire.Sessions) {
 		have, ok := p.pinned[s.ID]
 		if !ok || now.Sub(have.told) > toldFor || have.Pin == at && have.state == s.State {
 			p.put(s.ID, pin{Pin: at, state: s.State})
+		} else if have.Pin == at {
+			have.unlisted = false
+			p.pinned[s.ID] = have
 		}
 	}
 	for s := range p.on[node] {

@@ -22,6 +22,10 @@ func TestZZ(t *testing.T){
    } else if has("Dexp"){ mu.Lock(); err:=c.runAll(ctx,"BEGIN",sql,"COMMIT"); if err!=nil{c.run(ctx,"ROLLBACK")}; mu.Unlock(); note("ddl",err)
    } else { if has("Dlock"){mu.Lock()} ; if has("Dshare"){mu.RLock()}; err:=c.run(ctx,sql); note("ddl",err); if has("Dlock"){mu.Unlock()}; if has("Dshare"){mu.RUnlock()} } }}()}
  for range 4{ if !has("R"){break}; c:=mk(); wg.Add(1); go func(){defer wg.Done(); for{ select{case <-stop:return;default:}
+   if has("Rlong"){ err:=func()error{ if err:=c.run(ctx,"BEGIN");err!=nil{return err}
+      for range 3 { mu.RLock(); q,err:=c.prepare(ctx,"SELECT count(*) FROM log WHERE i<5"); mu.RUnlock(); if err!=nil{return err}; err=q.start(ctx,true); if err==nil{ rs,er:=q.drain(ctx); releaseAll(rs); err=er }; q.close(); if err!=nil{return err}; time.Sleep(100*time.Millisecond) }
+      if has("Rins"){ wr.RLock(); defer wr.RUnlock(); mu.RLock(); err:=c.run(ctx,"INSERT INTO log VALUES (7)"); mu.RUnlock(); if err!=nil{return err}; mu.RLock(); defer mu.RUnlock() }
+      return c.run(ctx,"COMMIT") }(); if err!=nil{c.run(ctx,"ROLLBACK")}; note("long",err); continue }
    if has("Rlock"){mu.RLock()}
    var err error
    if has("Rprep")||has("Rfirst"){ err=func()error{ mu.RLock(); locked:=true; un:=func(){if locked{mu.RUnlock();locked=false}}; defer un()
