@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow/flight"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -81,18 +82,8 @@ func TestKilledServe(t *testing.T) {
 	}()
 
 	reading := i.login(t, s.Flight, "analyst")
-	info, err := reading.Execute(reading.ctx, "SELECT range FROM range(20000000)")
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := reading.DoGet(reading.ctx, info.Endpoint[0].Ticket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stream := reading.halfRead(t, "SELECT range FROM range(20000000)")
 	defer stream.Release()
-	if !stream.Next() {
-		t.Fatal("no first batch", stream.Err())
-	}
 	eventually(t, 10*time.Second, "the INSERT is at work", func() bool {
 		return i.inFlight(t) >= 2 // the half-read SELECT is the other
 	})
@@ -131,6 +122,23 @@ func TestKilledServe(t *testing.T) {
 	if again.PID == s.PID {
 		t.Error("serve was not restarted")
 	}
+}
+
+// halfRead runs a query and reads its first batch.
+func (c *client) halfRead(t testing.TB, sql string) *flight.Reader {
+	t.Helper()
+	info, err := c.Execute(c.ctx, sql)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := c.DoGet(c.ctx, info.Endpoint[0].Ticket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !stream.Next() {
+		t.Fatal("no first batch", stream.Err())
+	}
+	return stream
 }
 
 // inFlight asks the nodes' status for statements at work.
