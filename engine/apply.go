@@ -26,6 +26,9 @@ func (e *Engine) Commit(ctx context.Context, p *Plan, who Who, adoptStack bool) 
 	if len(p.Changes) == 0 {
 		return nil
 	}
+	if p.Lineage == "" {
+		return fmt.Errorf("stack %q has no lineage: run qod init where its configuration is", p.Stack)
+	}
 	writes, err := e.writes(p)
 	if err != nil {
 		return err

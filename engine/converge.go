@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +15,7 @@ import (
 
 const (
 	convergeEvery = 200 * time.Millisecond
-	// patience is how long Converge waits without any progress before it gives up.
+	// patience is how long Converge waits for less to be pending than ever before, until it gives up.
 	patience = 2 * time.Minute
 )
 
@@ -37,15 +38,15 @@ func (e *NotConvergedError) Error() string {
 
 func (e *NotConvergedError) Unwrap() error { return e.Cause }
 
-// Converge returns when nothing is missing outside the store. It acts where this process may, and
-// otherwise waits for the one that does. Progress is called with what is pending whenever that changes.
-// It fails with a NotConvergedError when ctx ends, or when two minutes pass without progress.
-func (e *Engine) Converge(ctx context.Context, progress func([]plan.Finding)) error {
+// Converge returns when nothing of the stack is missing outside the store. It acts where this process
+// may, and otherwise waits for the one that does. Progress is called with what is pending whenever that
+// changes. It fails with a NotConvergedError when ctx ends, or when nothing was finished for two minutes.
+func (e *Engine) Converge(ctx context.Context, stack string, progress func([]plan.Finding)) error {
 	var last []plan.Finding
 	var cause error
-	moved := time.Now()
+	moved, least := time.Now(), math.MaxInt
 	for {
-		pending, err := e.step(ctx)
+		pending, err := e.step(ctx, stack)
 		if ctx.Err() != nil {
 			return &NotConvergedError{Pending: last, Cause: errors.Join(context.Cause(ctx), cause)}
 		}
@@ -56,8 +57,11 @@ func (e *Engine) Converge(ctx context.Context, progress func([]plan.Finding)) er
 			return nil
 		}
 		if len(pending) > 0 && !slices.Equal(pending, last) {
-			last, moved = pending, time.Now()
+			last = pending
 			progress(pending)
+		}
+		if len(pending) > 0 && len(pending) < least {
+			least, moved = len(pending), time.Now()
 		}
 		if time.Since(moved) > patience {
 			return &NotConvergedError{Pending: last, Cause: cause}
@@ -66,14 +70,15 @@ func (e *Engine) Converge(ctx context.Context, progress func([]plan.Finding)) er
 	}
 }
 
-// step does one round of outside steps and node steps, and returns what is pending after it.
-func (e *Engine) step(ctx context.Context) ([]plan.Finding, error) {
+// step does one round of outside steps and node steps, and returns what is pending after it. With an
+// error it may not have seen all that is.
+func (e *Engine) step(ctx context.Context, stack string) ([]plan.Finding, error) {
 	failed := e.settleOnce(ctx)
 	pools := map[string]string{}
 	if e.Runtime != nil {
 		var err error
 		if pools, err = e.Runtime.Step(ctx); err != nil {
-			failed = errors.Join(failed, err)
+			return nil, errors.Join(failed, err)
 		}
 	}
 	snap, err := e.Store.Snapshot(ctx)
@@ -84,7 +89,7 @@ func (e *Engine) step(ctx context.Context) ([]plan.Finding, error) {
 	if err != nil {
 		return nil, errors.Join(failed, err)
 	}
-	pending := e.pending(snap, missing, pools)
+	pending := e.pending(snap, stack, missing, pools)
 	if failed != nil && len(pending) > 0 {
 		return pending, failed
 	}

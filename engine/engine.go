@@ -71,17 +71,23 @@ type Plan struct {
 const runs = "pool"
 
 // Plan compares the desired objects of a stack with what is there. It writes nothing.
-func (e *Engine) Plan(ctx context.Context, stack store.Stack, desired []schema.Object) (*Plan, error) {
+// Known are the objects of the configuration, also where none is desired: they say what must not be shown.
+func (e *Engine) Plan(ctx context.Context, stack store.Stack, desired, known []schema.Object) (*Plan, error) {
 	snap, err := e.Store.Snapshot(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read store: %w", err)
 	}
 	p := &Plan{secrets: map[store.SecretKey]string{}}
+	sensitive := map[string][]string{}
+	for _, o := range known {
+		sensitive[o.Address] = o.Sensitive
+	}
 	p.Plan = plan.Build(plan.Input{
-		Stack:   stack.Name,
-		Desired: desired,
-		Actual:  actual(snap),
-		NewID:   uuid.NewString,
+		Stack:     stack.Name,
+		Desired:   desired,
+		Actual:    actual(snap),
+		Sensitive: sensitive,
+		NewID:     uuid.NewString,
 		Fingerprint: func(id, attr, secret string) string {
 			key := store.SecretKey{Object: id, Attr: attr}
 			p.secrets[key] = secret
@@ -89,7 +95,7 @@ func (e *Engine) Plan(ctx context.Context, stack store.Stack, desired []schema.O
 		},
 	})
 	p.ID, p.Lineage, p.Created = uuid.NewString(), stack.Lineage, time.Now()
-	if p.Live, err = e.findings(ctx, snap); err != nil {
+	if p.Live, err = e.findings(ctx, snap, stack.Name); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -106,8 +112,8 @@ func actual(snap *store.Snapshot) []plan.Actual {
 	return out
 }
 
-// findings says what is unfinished or missing outside the store, for every object of it.
-func (e *Engine) findings(ctx context.Context, snap *store.Snapshot) ([]plan.Finding, error) {
+// findings says what is unfinished or missing outside the store, for the objects of a stack.
+func (e *Engine) findings(ctx context.Context, snap *store.Snapshot, stack string) ([]plan.Finding, error) {
 	missing, err := e.observe(ctx, snap)
 	if err != nil {
 		return nil, err
@@ -118,7 +124,7 @@ func (e *Engine) findings(ctx context.Context, snap *store.Snapshot) ([]plan.Fin
 			return nil, fmt.Errorf("observe nodes: %w", err)
 		}
 	}
-	return e.pending(snap, missing, pools), nil
+	return e.pending(snap, stack, missing, pools), nil
 }
 
 func (e *Engine) observe(ctx context.Context, snap *store.Snapshot) (map[string][]string, error) {

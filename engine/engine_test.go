@@ -118,7 +118,7 @@ func estate(t *testing.T) []schema.Object {
 
 func (b *bed) plan(t *testing.T, desired []schema.Object) *engine.Plan {
 	t.Helper()
-	p, err := b.Plan(t.Context(), b.stack, desired)
+	p, err := b.Plan(t.Context(), b.stack, desired, desired)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +323,7 @@ func TestConvergeGivesUp(t *testing.T) {
 		}
 		defer lease.Release()
 		var seen [][]plan.Finding
-		err = b.Converge(t.Context(), func(f []plan.Finding) { seen = append(seen, f) })
+		err = b.Converge(t.Context(), "s", func(f []plan.Finding) { seen = append(seen, f) })
 		var pending *engine.NotConvergedError
 		if !errors.As(err, &pending) || len(pending.Pending) != 1 || !strings.HasPrefix(err.Error(), "committed, not converged:") {
 			t.Errorf("got %v", err)
@@ -337,7 +337,7 @@ func TestConvergeGivesUp(t *testing.T) {
 func TestConverge(t *testing.T) {
 	b := newBed(t)
 	b.commit(t, estate(t))
-	if err := b.Converge(t.Context(), func([]plan.Finding) {}); err != nil {
+	if err := b.Converge(t.Context(), "s", func([]plan.Finding) {}); err != nil {
 		t.Error(err)
 	}
 	if len(b.outside.have) != 2 {

@@ -129,34 +129,31 @@ func (e *Engine) withNodes(ctx context.Context) (map[string]bool, error) {
 
 // referred says which objects others refer to.
 func referred(snap *store.Snapshot) map[string]bool {
-	ids := byAddr(snap)
+	named := map[schema.Addr][]store.Object{}
+	for _, o := range snap.Objects {
+		named[o.Addr()] = append(named[o.Addr()], o)
+	}
 	needed := map[string]bool{}
 	for _, o := range snap.Objects {
 		for _, ref := range o.Kind.Refs(o.Spec) {
-			if to, ok := ids[ref.To]; ok && to.ID != o.ID {
-				needed[to.ID] = true
+			for _, to := range named[ref.To] {
+				// A live object means the live one of that name. A buried one may mean either, the
+				// name having been given anew, so both stay until it is gone.
+				if to.ID != o.ID && (o.Tombstone || !to.Tombstone) {
+					needed[to.ID] = true
+				}
 			}
 		}
 	}
 	return needed
 }
 
-// byAddr finds objects by address; a live one wins over a buried one of the same name.
-func byAddr(snap *store.Snapshot) map[schema.Addr]store.Object {
-	ids := make(map[schema.Addr]store.Object, len(snap.Objects))
-	for _, o := range snap.Objects {
-		if have, ok := ids[o.Addr()]; !ok || have.Tombstone {
-			ids[o.Addr()] = o
-		}
-	}
-	return ids
-}
-
-// pending lists what is not yet as the rows ask, in the order of the objects.
-func (e *Engine) pending(snap *store.Snapshot, missing map[string][]string, pools map[string]string) []plan.Finding {
+// pending lists what is not yet as the rows of a stack ask, in the order of the objects.
+func (e *Engine) pending(snap *store.Snapshot, stack string, missing map[string][]string, pools map[string]string) []plan.Finding {
 	var out []plan.Finding
 	for _, o := range snap.Objects {
 		switch {
+		case o.Stack != stack:
 		case o.Tombstone && o.Status.Message != "":
 			out = append(out, plan.Finding{Addr: o.Addr(), Message: "still being destroyed: " + o.Status.Message})
 		case o.Tombstone:

@@ -36,7 +36,7 @@ var poolKind = Define[Pool](Kind{
 	Version: 1,
 	Attrs: []Attr{
 		tenantAttr(),
-		nameAttr("pool", checkName),
+		nameAttr("pool", Live, checkName),
 		{
 			Name: "tenant_db", Type: cty.String, Mode: Required, Ref: "tenant_db", Effect: Roll,
 			Doc: "The database that the pool's nodes serve.",

@@ -30,7 +30,7 @@ var roleKind = Define[Role](Kind{
 	Doc:     "A named set of permissions.",
 	Key:     []string{"tenant", "name"},
 	Version: 1,
-	Attrs:   []Attr{tenantAttr(), nameAttr("role", checkName), descriptionAttr()},
+	Attrs:   []Attr{tenantAttr(), nameAttr("role", Row, checkName), descriptionAttr()},
 	Blocks: []Block{{
 		Name: "permission", Effect: Live,
 		Doc: "What the role allows. In this version a permission allows all on a whole database or on all of " +
@@ -80,7 +80,7 @@ var groupKind = Define[Group](Kind{
 	Version: 1,
 	Attrs: []Attr{
 		tenantAttr(),
-		nameAttr("group", checkName),
+		nameAttr("group", Row, checkName),
 		descriptionAttr(),
 		rolesAttr("The roles that every user of the group holds."),
 	},

@@ -15,15 +15,15 @@ var tenantKind = Define[Tenant](Kind{
 	Key:     []string{"name"},
 	Version: 1,
 	Attrs: []Attr{
-		nameAttr("tenant", checkName),
+		nameAttr("tenant", Live, checkName),
 		{Name: "display_name", Type: cty.String, Effect: Row, Doc: "The tenant's name for people."},
 		disabledAttr("Logins and statements of the tenant are refused and its nodes drain and stop. Data stays."),
 	},
 })
 
-func nameAttr(kind string, check func(cty.Value) error) Attr {
+func nameAttr(kind string, effect Effect, check func(cty.Value) error) Attr {
 	return Attr{
-		Name: "name", Type: cty.String, Mode: Required, Effect: Row, Check: check,
+		Name: "name", Type: cty.String, Mode: Required, Effect: effect, Check: check,
 		Doc: "The name. Default: the label of the block. A new name at the same address renames the " + kind + " in place.",
 	}
 }

@@ -27,7 +27,7 @@ var userKind = Define[User](Kind{
 			Name: "tenant", Type: cty.String, Ref: "tenant", Effect: Replace,
 			Doc: "The tenant; left out for a system administrator, or where a reference given as an object implies it.",
 		},
-		nameAttr("user", checkUserName),
+		nameAttr("user", Live, checkUserName),
 		{
 			Name: "system", Type: cty.Bool, Default: cty.False, Effect: Replace, Host: true,
 			Doc: "Makes the user a system administrator, who belongs to no tenant and may enter every pool.",

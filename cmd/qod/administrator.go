@@ -45,7 +45,7 @@ func (w *world) firstAdministrator(ctx context.Context, a *app) error {
 	if _, problems := kind.Complete(object.Value); len(problems) > 0 {
 		return fmt.Errorf("QOD_ADMIN_PASSWORD: %s", problems[0].Message)
 	}
-	p, err := w.engine.Plan(ctx, store.Stack{Name: systemStack, Lineage: systemStack}, []schema.Object{object})
+	p, err := w.engine.Plan(ctx, store.Stack{Name: systemStack, Lineage: systemStack}, []schema.Object{object}, nil)
 	if err != nil {
 		return fmt.Errorf("make the first administrator: %w", err)
 	}

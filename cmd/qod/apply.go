@@ -123,7 +123,7 @@ func (a *app) carryOut(ctx context.Context, w *world, p *engine.Plan, o applyOpt
 		return nil
 	}
 	if !o.approve {
-		if err := a.ask(o.word); err != nil {
+		if err := a.ask(ctx, o.word); err != nil {
 			return err
 		}
 	}
@@ -134,7 +134,7 @@ func (a *app) carryOut(ctx context.Context, w *world, p *engine.Plan, o applyOpt
 		a.printf("\nCommitted.\n")
 	}
 	start := time.Now()
-	err := w.engine.Converge(ctx, func(pending []plan.Finding) {
+	err := w.engine.Converge(ctx, p.Stack, func(pending []plan.Finding) {
 		for _, f := range pending {
 			a.printf("  %s: %s [%s]\n", f.Addr, f.Message, time.Since(start).Round(100*time.Millisecond))
 		}
@@ -163,16 +163,25 @@ func refused(err error) error {
 }
 
 // ask wants a "yes" from a person, and never waits for one who is not there.
-func (a *app) ask(word string) error {
+func (a *app) ask(ctx context.Context, word string) error {
 	if !terminal(a.stdin) {
 		return fmt.Errorf("there is no terminal to ask at: run %s --auto-approve", word)
 	}
 	a.printf("\nDo this? Only \"yes\" is taken as consent: ")
-	line, err := bufio.NewReader(a.stdin).ReadString('\n')
-	if err != nil || strings.TrimSpace(line) != "yes" {
-		return errors.New("not confirmed: nothing was changed")
+	answer := make(chan string, 1)
+	go func() { // ends with its line, or with the process
+		line, _ := bufio.NewReader(a.stdin).ReadString('\n') // an end of input is no consent
+		answer <- line
+	}()
+	select {
+	case <-ctx.Done():
+		return errors.New("interrupted: nothing was changed")
+	case line := <-answer:
+		if strings.TrimSpace(line) != "yes" {
+			return errors.New("not confirmed: nothing was changed")
+		}
+		return nil
 	}
-	return nil
 }
 
 func whoami() engine.Who {

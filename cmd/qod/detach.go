@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -71,7 +72,7 @@ func (p *paths) serve(pid int) (presence, bool) {
 func withoutDetach(args []string) []string {
 	var out []string
 	for _, arg := range args {
-		if arg != "--detach" && arg != "--detach=true" {
+		if arg != "--detach" && !strings.HasPrefix(arg, "--detach=") {
 			out = append(out, arg)
 		}
 	}

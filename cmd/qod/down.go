@@ -30,6 +30,10 @@ func newDown(a *app) *cobra.Command {
 }
 
 func (a *app) down(ctx context.Context, purge bool) error {
+	if purge && a.paths.DatabaseURL != "" {
+		return errors.New("the state is in the Postgres of QOD_DATABASE_URL, and its secrets open only with the master key here: " +
+			"run qod destroy for each stack, and remove that database and this directory by hand")
+	}
 	if _, err := os.Stat(a.paths.StateDir); errors.Is(err, os.ErrNotExist) {
 		a.printf("Nothing runs here, and there is no state.\n")
 		return a.forget()
@@ -61,25 +65,57 @@ func (a *app) down(ctx context.Context, purge bool) error {
 	if !purge {
 		return nil
 	}
-	return a.purge(pg)
+	return a.purge(ctx, pg)
 }
 
-func (a *app) purge(pg embedded.Config) error {
-	if err := embedded.Remove(pg); err != nil {
-		return err
+// purge removes what qod made, and refuses where it cannot tell.
+func (a *app) purge(ctx context.Context, pg embedded.Config) error {
+	if _, err := os.Stat(a.paths.in(marker)); err != nil {
+		return fmt.Errorf("%s was not made by qod, or held other things before: remove what you want gone by hand", a.paths.StateDir)
 	}
-	dirs := []string{a.paths.StateDir, a.paths.RunDir}
 	if err := ownedByUs(a.paths.StateDir); err != nil {
 		return err
 	}
-	for _, dir := range dirs {
-		if err := os.RemoveAll(dir); err != nil {
+	if err := a.purgeData(ctx); err != nil {
+		return err
+	}
+	if err := embedded.Remove(pg); err != nil {
+		return err
+	}
+	for _, name := range []string{"nodes", "pg"} {
+		if err := os.RemoveAll(filepath.Join(a.paths.RunDir, name)); err != nil {
 			return fmt.Errorf("purge: %w", err)
 		}
-		_ = os.Remove(filepath.Dir(dir)) // the parent qod made, if nobody else uses it
+	}
+	if err := os.RemoveAll(a.paths.StateDir); err != nil {
+		return fmt.Errorf("purge: %w", err)
+	}
+	for _, dir := range []string{a.paths.RunDir, filepath.Dir(a.paths.RunDir), filepath.Dir(a.paths.StateDir)} {
+		_ = os.Remove(dir) // made by qod, and only gone if nobody else uses it
 	}
 	a.printf("Removed %s.\n", a.paths.StateDir)
 	return a.forget()
+}
+
+// purgeData removes the data of each database, wherever the data root is. A directory without qod's
+// marker in it is left alone.
+func (a *app) purgeData(ctx context.Context) error {
+	b, err := a.paths.newBackend(a.quiet())
+	if err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(a.paths.DataRoot)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("purge data: %w", err)
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			if err := b.RemoveData(ctx, e.Name()); err != nil {
+				return fmt.Errorf("purge data: %w", err)
+			}
+		}
+	}
+	return nil
 }
 
 // forget removes the pointer to a state directory that is gone.
@@ -101,7 +137,7 @@ func (a *app) stopNodes(ctx context.Context) error {
 		return err
 	}
 	for _, n := range nodes {
-		if err := b.Stop(ctx, n.ID, time.Duration(a.paths.DrainSec)*time.Second); err != nil {
+		if err := b.Stop(ctx, n.ID, a.paths.drainLimit()+stopGrace); err != nil {
 			return fmt.Errorf("stop node %s: %w", n.ID, err)
 		}
 	}
@@ -116,7 +152,7 @@ func (a *app) stopServe(ctx context.Context, s presence) error {
 	if err := syscall.Kill(s.PID, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("stop serve, process %d: %w", s.PID, err)
 	}
-	limit := time.NewTimer(time.Duration(a.paths.DrainSec)*time.Second + 10*time.Second)
+	limit := time.NewTimer(a.paths.drainLimit() + 2*stopGrace)
 	defer limit.Stop()
 	for startTicks(s.PID) == s.Started {
 		select {

@@ -41,7 +41,7 @@ func (p *paths) newBackend(log *slog.Logger) (*local.Backend, error) {
 	}
 	return local.New(local.Config{
 		StateDir: p.StateDir, RunDir: p.RunDir, Binary: binary, DataRoot: p.DataRoot, UIDBase: p.NodeUIDBase,
-		Log: log,
+		DrainLimit: p.drainLimit(), Log: log,
 	})
 }
 

@@ -27,6 +27,9 @@ func (w *world) openRuntime(ctx context.Context, create bool) error {
 	if w.keyring, err = w.cluster(ctx, create); err != nil {
 		return err
 	}
+	if w.hostID, err = hostID(w.in("host.id"), create); err != nil {
+		return err
+	}
 	w.fleet = &backend.Fleet{}
 	w.runtime = &nodes{world: w, right: make(chan struct{})}
 	w.engine = engine.New(engine.Config{
@@ -91,29 +94,26 @@ func (n *nodes) waitForRight(ctx context.Context) error {
 
 // newLoop returns the loop over this host's nodes.
 func (n *nodes) newLoop(r prometheus.Registerer, log *slog.Logger) (*reconcile.Loop, error) {
-	host, err := hostID(n.in("host.id"))
-	if err != nil {
-		return nil, err
-	}
 	return reconcile.New(reconcile.Config{
 		Backend: n.host.Backend, Store: n.store, Nodes: n.nodes, Fleet: n.fleet, Keys: func() *wire.Keyring { return n.keyring },
-		Spec: n.spec, Host: host, Acting: n.right, Registerer: r, Log: log,
+		Spec: n.spec, Host: n.hostID, Acting: n.right, Registerer: r, Log: log,
 		ReconcileInterval: time.Duration(n.ReconcileSec) * time.Second, ProbeInterval: time.Duration(n.HealthCheckSec) * time.Second,
-		DrainLimit: time.Duration(n.DrainSec) * time.Second,
+		DrainLimit: n.drainLimit(), StopGrace: n.drainLimit() + stopGrace,
 	})
 }
 
+// stopGrace is what a node that was told to stop has beyond its own drain limit before it is killed.
+const stopGrace = 5 * time.Second
+
 // hostID returns the name under which this state directory's nodes are recorded. It is kept with them: a
 // host may get another name.
-func hostID(file string) (string, error) {
-	raw, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		id := uuid.NewString()
-		if err := writeSecretFile(file, id); err == nil {
-			return id, nil
+func hostID(file string, create bool) (string, error) {
+	if create {
+		if err := writeSecretFile(file, uuid.NewString()); err != nil && !errors.Is(err, fs.ErrExist) {
+			return "", fmt.Errorf("name this host: %w", err)
 		}
-		raw, err = os.ReadFile(file) // another process was first, or the directory cannot be written
 	}
+	raw, err := os.ReadFile(file)
 	if err != nil {
 		return "", fmt.Errorf("name this host: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // pointer is the file in a working directory that names its state directory.
@@ -101,6 +102,12 @@ func (p *paths) point() error {
 	return nil
 }
 
+// drainLimit is how long statements may go on. None at all is the shortest, since zero stands for the
+// default of whoever is told.
+func (p *paths) drainLimit() time.Duration {
+	return max(time.Duration(p.DrainSec)*time.Second, time.Millisecond)
+}
+
 // exists reports whether the state directory has been made.
 func (p *paths) exists() bool {
 	_, err := os.Stat(p.MasterKeyFile)
@@ -119,7 +126,27 @@ func (p *paths) make() error {
 	if err := os.Chmod(p.StateDir, 0o711); err != nil {
 		return fmt.Errorf("open state directory: %w", err)
 	}
+	if err := p.mark(); err != nil {
+		return err
+	}
 	return p.point()
+}
+
+// marker is in every state directory that qod made in an empty place: only such a one is ever purged.
+const marker = "made-by-qod"
+
+func (p *paths) mark() error {
+	entries, err := os.ReadDir(p.StateDir)
+	if err != nil {
+		return fmt.Errorf("look into state directory: %w", err)
+	}
+	if len(entries) > 0 { // marked before, or somebody else's directory that holds more than qod's state
+		return nil
+	}
+	if err := os.WriteFile(p.in(marker), nil, 0o600); err != nil {
+		return fmt.Errorf("mark state directory: %w", err)
+	}
+	return nil
 }
 
 func (p *paths) in(name ...string) string {

@@ -79,11 +79,14 @@ func (a *app) plan(ctx context.Context, vars []config.Given, o planOptions) (*wo
 	if err := w.checkStack(ctx, stack, o.adopt); err != nil {
 		return w, nil, err
 	}
+	if o.saving && stack.Lineage == "" {
+		return w, nil, fmt.Errorf("a plan cannot be saved before the stack has a lineage: run qod init here, and commit %s", lockFile)
+	}
 	var desired []schema.Object
 	if !o.destroy {
 		desired = c.Objects
 	}
-	p, err := w.engine.Plan(ctx, stack, desired)
+	p, err := w.engine.Plan(ctx, stack, desired, c.Objects)
 	if err != nil {
 		return w, nil, err
 	}

@@ -135,6 +135,12 @@ func (s *server) run(ctx context.Context, flight, web net.Listener, start time.T
 		return api.Run(ctx, web, api.Handler(api.Config{Ready: s.readiness, Gatherer: s.registry}))
 	})
 	run("Flight SQL", func(ctx context.Context) error {
+		// Until the nodes have been found, nobody knows where sessions are. Clients wait in the backlog.
+		select {
+		case <-loop.FirstPass():
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 		s.listening.Store(true)
 		defer s.listening.Store(false)
 		return front.Run(ctx, flight)
@@ -173,26 +179,43 @@ func (s *server) newEdge() (*edge.Edge, error) {
 	return edge.New(edge.Config{
 		Directory: s.directory, Fleet: s.fleet, Keyring: func() *wire.Keyring { return s.keyring }, Log: s.log,
 		Certificate: cert, Record: s.record, Registerer: s.registry,
-		BearerLife: time.Duration(s.SessionTTLSec) * time.Second, DrainLimit: time.Duration(s.DrainSec) * time.Second,
+		BearerLife: time.Duration(s.SessionTTLSec) * time.Second, DrainLimit: s.drainLimit(),
 	})
 }
 
-// followGrants makes the directory anew whenever the store has changed.
+// grantsRetry is how long a failed reading of the grants rests.
+const grantsRetry = 250 * time.Millisecond
+
+// followGrants makes the directory anew whenever the store has changed. It does not rest before it has:
+// a revoked grant must not live on because one read failed.
 func (s *server) followGrants(ctx context.Context) error {
 	return s.store.Watch(ctx, func(r store.Revision) {
-		if r == s.directory.Current().Revision() {
-			return
-		}
-		snap, err := s.store.Snapshot(ctx)
-		if err == nil {
-			var directory *access.Directory
-			if directory, err = access.New(snap, s.sealer); err == nil {
-				s.directory.Swap(directory)
+		for s.directory.Current().Revision() < r {
+			err := s.readGrants(ctx)
+			if err == nil {
 				return
 			}
+			s.log.Warn("grants are not up to date", "error", err)
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(grantsRetry):
+			}
 		}
-		s.log.Warn("grants are not up to date", "error", err)
 	})
+}
+
+func (s *server) readGrants(ctx context.Context) error {
+	snap, err := s.store.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	directory, err := access.New(snap, s.sealer)
+	if err != nil {
+		return err
+	}
+	s.directory.Swap(directory)
+	return nil
 }
 
 func (s *server) readiness() api.Readiness {

@@ -182,7 +182,9 @@ func readServerFile(path string) (map[string]string, error) {
 	out := map[string]string{}
 	for name, attr := range content.Attributes {
 		v, more := attr.Expr.Value(nil)
-		diags = append(diags, more...)
+		if more.HasErrors() {
+			return nil, append(diags, more...)
+		}
 		text, err := convert.Convert(v, cty.String)
 		if err != nil || text.IsNull() {
 			return nil, fmt.Errorf("%s: %s must be a plain value", attr.Range, name)

@@ -36,6 +36,7 @@ type world struct {
 	host     *host
 	fleet    *backend.Fleet
 	keyring  *wire.Keyring
+	hostID   string // under which nodes of this state directory are recorded
 	runtime  *nodes
 }
 

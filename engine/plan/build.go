@@ -16,6 +16,9 @@ type Input struct {
 	Stack   string
 	Desired []schema.Object
 	Actual  []Actual
+	// Sensitive names, by address, attributes that must not be shown although their block is not
+	// desired: a destroy still knows the configuration.
+	Sensitive map[string][]string
 	// NewID makes the id of a new object.
 	NewID func() string
 	// Fingerprint stands for a secret in a spec.
@@ -198,7 +201,7 @@ func allowed(a *Actual) bool {
 
 func (b *builder) gone(a *Actual) []Attr {
 	var attrs []Attr
-	object := schema.Object{Kind: a.Kind}
+	object := schema.Object{Kind: a.Kind, Address: a.Address}
 	for _, name := range a.Kind.Names() {
 		before := a.Spec.GetAttr(name)
 		if !absent(before) {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agext/levenshtein"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/qod-io/qod/schema"
@@ -83,28 +82,24 @@ func (b *builder) dangling(o *schema.Object, ref schema.Ref) Problem {
 		p.Detail = fmt.Sprintf("%s refers to %s, which this plan destroys or renames.", o.Addr(), ref.To)
 		return p
 	}
-	if near := b.nearest(ref.To); near != "" {
-		p.Detail += fmt.Sprintf(" Did you mean %q?", near)
-	}
+	p.Detail += schema.DidYouMean(ref.To.Name(), b.siblings(ref.To))
 	return p
 }
 
-func (b *builder) nearest(to schema.Addr) string {
-	best, distance := "", 3
-	consider := func(addr schema.Addr) {
-		if addr.Kind != to.Kind {
-			return
-		}
-		d := levenshtein.Distance(addr.Path, to.Path, nil)
-		if d < distance || d == distance && addr.Name() < best {
-			best, distance = addr.Name(), d
+// siblings lists the names of the kind beside addr: of the same tenant, where the kind has tenants.
+func (b *builder) siblings(addr schema.Addr) []string {
+	outer := strings.TrimSuffix(addr.Path, addr.Name())
+	names := map[string]bool{}
+	add := func(a schema.Addr) {
+		if a.Kind == addr.Kind && strings.TrimSuffix(a.Path, a.Name()) == outer {
+			names[a.Name()] = true
 		}
 	}
-	for addr := range b.desired {
-		consider(addr)
+	for a := range b.desired {
+		add(a)
 	}
-	for addr := range b.byAddr {
-		consider(addr)
+	for a := range b.byAddr {
+		add(a)
 	}
-	return best
+	return sortedKeys(names)
 }

@@ -38,9 +38,10 @@ func (b *builder) diff(id string, want *schema.Object, have *Actual) diff {
 		if b.secretKept(want, name, have, written, stored) {
 			next, written = stored, last
 		}
+		// A reference keeps the name of the configuration also where it means the same object as before:
+		// the target may be renamed in this very plan.
 		spec[name], applied[name] = next, written
 		if b.same(want, have, name, next, stored) {
-			spec[name] = stored
 			if !b.same(want, have, name, written, last) {
 				d.changed = true
 				d.attrs = append(d.attrs, b.noted(want, name, stored, "already so, written here from now on"))
@@ -48,6 +49,10 @@ func (b *builder) diff(id string, want *schema.Object, have *Actual) diff {
 			continue
 		}
 		d.changed = true
+		if a, ok := want.Kind.Attr(name); ok && a.Default != cty.NilVal && orDefault(next, a).RawEquals(orDefault(stored, a)) {
+			d.attrs = append(d.attrs, b.noted(want, name, orDefault(next, a), "the default; only recorded"))
+			continue
+		}
 		d.attrs = append(d.attrs, b.attr(want, name, stored, next))
 		if want.Kind.EffectOf(name) == schema.Replace {
 			d.replaces = append(d.replaces, name)
@@ -83,7 +88,7 @@ func (b *builder) secretKept(want *schema.Object, name string, have *Actual, wri
 }
 
 func (b *builder) addDrift(d *diff, want *schema.Object, name string, last, stored cty.Value, have *Actual) {
-	if have.Applied == cty.NilVal || absent(last) && !whole(want.Kind, name) || b.sameStored(have, name, last, stored) {
+	if have.Applied == cty.NilVal || absent(last) && !whole(want.Kind, name) || sameStored(last, stored) {
 		return
 	}
 	d.drift = append(d.drift, Drift{Addr: have.Addr(), Address: want.Address, Attr: b.attr(want, name, last, stored)})
@@ -99,14 +104,14 @@ func (b *builder) same(want *schema.Object, have *Actual, name string, next, sto
 	if !ok || a.Ref == "" {
 		return next.RawEquals(stored)
 	}
-	if next.RawEquals(stored) && want.Kind.Name == have.Kind.Name && slices.Equal(b.desiredTargets(want, name), b.storedTargets(have, name)) {
-		return true
-	}
 	targets := b.desiredTargets(want, name)
-	return len(targets) > 0 && slices.Equal(targets, b.storedTargets(have, name))
+	if len(targets) == 0 { // only literals, such as "*"
+		return next.RawEquals(stored)
+	}
+	return slices.Equal(targets, b.storedTargets(have, name))
 }
 
-func (b *builder) sameStored(_ *Actual, _ string, last, stored cty.Value) bool {
+func sameStored(last, stored cty.Value) bool {
 	if absent(last) || absent(stored) {
 		return absent(last) && absent(stored)
 	}
@@ -157,12 +162,19 @@ func (b *builder) conceal(id string, want *schema.Object) (cty.Value, []string) 
 
 func (b *builder) attr(o *schema.Object, name string, before, after cty.Value) Attr {
 	attr := Attr{Name: name, Before: before, After: after, Effect: o.Kind.EffectOf(name), Default: cty.NilVal}
-	attr.Sensitive = slices.Contains(o.Sensitive, name)
+	attr.Sensitive = slices.Contains(o.Sensitive, name) || slices.Contains(b.in.Sensitive[o.Address], name)
 	if a, ok := o.Kind.Attr(name); ok {
 		attr.Default = a.Default
 		attr.Sensitive = attr.Sensitive || a.Secret
 	}
 	return attr
+}
+
+func orDefault(v cty.Value, a *schema.Attr) cty.Value {
+	if v.IsNull() {
+		return a.Default
+	}
+	return v
 }
 
 func (b *builder) noted(o *schema.Object, name string, v cty.Value, note string) Attr {

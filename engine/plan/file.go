@@ -22,7 +22,7 @@ type file struct {
 	Created time.Time    `json:"created"`
 	Changes []fileChange `json:"changes"`
 	Live    []Finding    `json:"live,omitempty"`
-	// Secrets are sealed with the master key: without it the file tells nothing.
+	// Secrets are sealed with the master key. The rest is as clear as the plan's text.
 	Secrets map[string][]byte `json:"secrets,omitempty"`
 }
 

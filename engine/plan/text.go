@@ -133,7 +133,7 @@ func (t Text) attr(out *strings.Builder, action Action, a Attr, width int) {
 	case action == Update, action == Replace && a.Effect == schema.Replace:
 		note = "  # " + effects[a.Effect]
 	}
-	if nested(a) {
+	if nested(a) && !a.Sensitive {
 		t.block(out, a, note)
 		return
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -121,14 +122,24 @@ func (d *draft) put(w Write, old Object, exists bool) error {
 // go on working.
 func dropped(w Write, old Object) []SecretKey {
 	var keys []SecretKey
+	kept := map[string]bool{}
 	for _, a := range w.Kind.Attrs {
-		_, given := w.Secrets[a.Name]
-		if a.Secret && !given && w.Spec.GetAttr(a.Name).IsNull() && !old.Spec.GetAttr(a.Name).IsNull() {
-			keys = append(keys, SecretKey{w.ID, a.Name})
+		if a.Secret && !w.Spec.GetAttr(a.Name).IsNull() {
+			kept[storedAs(a)] = true
+		}
+	}
+	for _, a := range w.Kind.Attrs {
+		name := storedAs(a)
+		_, given := w.Secrets[name]
+		if a.Secret && !given && !kept[name] && !old.Spec.GetAttr(a.Name).IsNull() {
+			keys = append(keys, SecretKey{w.ID, name})
 		}
 	}
 	return keys
 }
+
+// storedAs is the attribute under which a secret is kept.
+func storedAs(a schema.Attr) string { return cmp.Or(a.StoredAs, a.Name) }
 
 // index refuses two live objects of one key or one address.
 func (d *draft) index() error {

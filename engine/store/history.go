@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -31,6 +32,10 @@ func NewHistory(s Statements, keep time.Duration, log *slog.Logger) *History {
 
 // Add takes a statement, or drops it when the store has been away for too long.
 func (h *History) Add(s Statement) {
+	for _, text := range []*string{&s.Tenant, &s.Pool, &s.User, &s.SQL, &s.Error} {
+		// One row that the store cannot take would hold up all that come after it.
+		*text = strings.ReplaceAll(strings.ToValidUTF8(*text, "?"), "\x00", "?")
+	}
 	select {
 	case h.rows <- s:
 	default:
@@ -53,7 +58,8 @@ func (h *History) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), historyLast)
 			defer cancel()
-			for pending = h.flush(last, pending); len(pending) > 0 && last.Err() == nil; pending = h.flush(last, pending) {
+			for (len(pending) > 0 || len(h.rows) > 0) && last.Err() == nil {
+				pending = h.flush(last, pending)
 			}
 			return ctx.Err()
 		case <-tick.C:

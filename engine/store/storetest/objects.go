@@ -106,7 +106,7 @@ func allOrNothing(f *fixture) {
 func secrets(f *fixture) {
 	tenant := New(f, "tenant", `{"name":"acme"}`)
 	user := New(f, "user", `{"tenant":"acme","name":"ana","password":"hmac:1"}`)
-	user.Secrets = map[string][]byte{"password": []byte("verifier"), "other": []byte("x")}
+	user.Secrets = map[string][]byte{"password_verifier": []byte("verifier"), "other": []byte("x")}
 	f.commit(tenant, user)
 	open := func(attr string) string {
 		key := store.SecretKey{Object: user.ID, Attr: attr}
@@ -122,15 +122,15 @@ func secrets(f *fixture) {
 	}
 	want := func(step, password, other string) {
 		f.Helper()
-		if open("password") != password || open("other") != other {
-			f.Errorf("%s: password %s and other %s, want %s and %s", step, open("password"), open("other"), password, other)
+		if open("password_verifier") != password || open("other") != other {
+			f.Errorf("%s: password %s and other %s, want %s and %s", step, open("password_verifier"), open("other"), password, other)
 		}
 	}
 	want("new", "verifier", "x")
 	f.commit(Next(f, f.object(user), `{"tenant":"acme","name":"ana","password":"hmac:1","email":"ana@acme.io"}`))
 	want("another attribute changed", "verifier", "x")
 	again := Next(f, f.object(user), `{"tenant":"acme","name":"ana","password":"hmac:2","email":"ana@acme.io"}`)
-	again.Secrets = map[string][]byte{"password": []byte("second")}
+	again.Secrets = map[string][]byte{"password_verifier": []byte("second")}
 	f.commit(again)
 	want("changed", "second", "x")
 	f.commit(Next(f, f.object(user), `{"tenant":"acme","name":"ana"}`))
