@@ -70,12 +70,8 @@ func (e *Engine) settle(ctx context.Context, l store.Lease, o store.Object, snap
 		return e.end(ctx, l, o, lifecycle)
 	case lifecycle == nil:
 		return nil
-	case o.Status.Phase == store.Ready && o.Status.Generation == o.Generation && len(s.missing) == 0:
+	case o.Status == (store.Status{Phase: store.Ready, Generation: o.Generation}) && len(s.missing) == 0:
 		return nil
-	}
-	status := store.Status{Phase: store.Provisioning, Generation: o.Generation}
-	if o.Status.Phase == store.Ready {
-		status.Phase = store.Ready // a change or a repair: nodes go on meanwhile
 	}
 	err := lifecycle.Create(ctx, o, func(attr string) ([]byte, error) {
 		key := store.SecretKey{Object: o.ID, Attr: attr}
@@ -83,11 +79,14 @@ func (e *Engine) settle(ctx context.Context, l store.Lease, o store.Object, snap
 	})
 	crash.Point("engine.settle-created")
 	if err != nil {
-		status.Phase, status.Reason, status.Message = store.Provisioning, "CreateFailed", err.Error()
+		// One that was ready stays so, for nodes go on through a failed change or repair.
+		status := store.Status{Phase: store.Provisioning, Generation: o.Status.Generation, Reason: "CreateFailed", Message: err.Error()}
+		if o.Status.Phase == store.Ready {
+			status.Phase = store.Ready
+		}
 		return errors.Join(fmt.Errorf("provision %s: %w", o.Addr(), err), e.Store.SetStatus(ctx, o.ID, status, l))
 	}
-	status.Phase = store.Ready
-	if err := e.Store.SetStatus(ctx, o.ID, status, l); err != nil {
+	if err := e.Store.SetStatus(ctx, o.ID, store.Status{Phase: store.Ready, Generation: o.Generation}, l); err != nil {
 		return fmt.Errorf("record %s as ready: %w", o.Addr(), err)
 	}
 	crash.Point("engine.settle-ready")
@@ -159,7 +158,7 @@ func (e *Engine) pending(snap *store.Snapshot, stack string, missing map[string]
 		case o.Tombstone:
 			out = append(out, plan.Finding{Addr: o.Addr(), Message: "still being destroyed"})
 		case len(missing[o.ID]) > 0 && o.Status.Phase == store.Ready:
-			out = append(out, plan.Finding{Addr: o.Addr(), Message: strings.Join(missing[o.ID], "; ")})
+			out = append(out, plan.Finding{Addr: o.Addr(), Message: strings.Join(append(missing[o.ID], reasons(o)...), "; ")})
 		case e.Lifecycles[o.Kind.Name] != nil && (o.Status.Phase != store.Ready || o.Status.Generation != o.Generation):
 			out = append(out, plan.Finding{Addr: o.Addr(), Message: unfinished(o)})
 		case pools[o.ID] != "":
@@ -167,6 +166,14 @@ func (e *Engine) pending(snap *store.Snapshot, stack string, missing map[string]
 		}
 	}
 	return out
+}
+
+// reasons says why what is missing could not be made, if that was tried.
+func reasons(o store.Object) []string {
+	if o.Status.Message == "" {
+		return nil
+	}
+	return []string{o.Status.Message}
 }
 
 func unfinished(o store.Object) string {

@@ -33,6 +33,10 @@ const PasswordAttr = "catalog_password"
 // ErrForeign is matched when a database or role has the name of ours but does not carry our id.
 var ErrForeign = errors.New("it does not carry the object's id, so it is not ours and is left alone")
 
+// ErrLost is matched when the database of a lake that was ready is gone.
+var ErrLost = errors.New("it was there and is gone: restore it from a backup, or, to start anew without its data, " +
+	"take the tenant_db out of the configuration and put it in again")
+
 // Host makes and removes what is outside Postgres. Its methods are idempotent.
 type Host interface {
 	// InitLake makes the data directory, the lake's tables and its default schema, as far as missing.

@@ -204,6 +204,20 @@ func TestFailedLakeIsMadeAgain(t *testing.T) {
 	}
 }
 
+// A database that was ready and is gone is not replaced by an empty one.
+func TestLostDatabase(t *testing.T) {
+	l := newLake(t)
+	l.create()
+	l.object.Status = store.Status{Phase: store.Ready}
+	sql(t, l.admin, "DROP DATABASE "+l.name())
+	if err := l.tryCreate(); !errors.Is(err, catalog.ErrLost) {
+		t.Errorf("Create = %v", err)
+	}
+	if got := l.missing(); len(got) != 1 {
+		t.Errorf("missing: %v", got)
+	}
+}
+
 func TestRenameReachesTheComments(t *testing.T) {
 	l := newLake(t)
 	l.create()

@@ -27,6 +27,9 @@ func (c *Catalog) Create(ctx context.Context, o store.Object, secret func(attr s
 		return err
 	}
 	return c.with(ctx, o, func(s *session) error {
+		if err := s.keepsData(ctx, o); err != nil {
+			return err
+		}
 		if err := s.ensureRole(ctx, password); err != nil {
 			return err
 		}
@@ -38,6 +41,19 @@ func (c *Catalog) Create(ctx context.Context, o store.Object, secret func(attr s
 		}
 		return s.ensureLake(ctx, lake)
 	})
+}
+
+// keepsData refuses to make a database in place of one that was there: an empty catalog over the files
+// of a full one would hide them, and stand in the way of a restore.
+func (s *session) keepsData(ctx context.Context, o store.Object) error {
+	if o.Status.Phase != store.Ready {
+		return nil
+	}
+	_, exists, err := s.ours(ctx)
+	if err != nil || exists {
+		return err
+	}
+	return fmt.Errorf("database %s: %w", s.name, ErrLost)
 }
 
 // ensureLake has the Host make the lake unless all of it is there.
