@@ -73,7 +73,11 @@ func generated(file string) (string, error) {
 		return "", fmt.Errorf("read password: %w", err)
 	}
 	password := rand.Text()
-	if err := writeSecretFile(file, password); err != nil {
+	err = writeSecretFile(file, password)
+	if errors.Is(err, fs.ErrExist) { // another process was first
+		return generated(file)
+	}
+	if err != nil {
 		return "", fmt.Errorf("write password: %w", err)
 	}
 	return password, nil

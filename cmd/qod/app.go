@@ -19,9 +19,9 @@ type app struct {
 	stdout, stderr io.Writer
 	env            func(string) (string, bool)
 
-	chdir, server string // flags of the root
-	paths         *paths
-	log           *slog.Logger
+	chdir, settingsFile string // flags of the root
+	paths               *paths
+	log                 *slog.Logger
 }
 
 func newRoot(a *app) *cobra.Command {
@@ -35,7 +35,7 @@ func newRoot(a *app) *cobra.Command {
 	}
 	flags := root.PersistentFlags()
 	flags.StringVarP(&a.chdir, "chdir", "C", ".", "work in this directory")
-	flags.StringVar(&a.server, "config", "", "file of settings in HCL")
+	flags.StringVar(&a.settingsFile, "config", "", "file of settings in HCL")
 	addFlags(flags)
 	hideSettings(root)
 	root.AddCommand(
@@ -55,7 +55,7 @@ func hideSettings(root *cobra.Command) {
 }
 
 func (a *app) prepare(cmd *cobra.Command) error {
-	s, err := loadSettings(cmd.Flags(), a.env, a.server)
+	s, err := loadSettings(cmd.Flags(), a.env, a.settingsFile)
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"reflect"
 	"text/tabwriter"
-
-	"fmt"
 
 	"github.com/spf13/cobra"
 )

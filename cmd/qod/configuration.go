@@ -56,7 +56,6 @@ func varFlags(cmd *cobra.Command) *[]config.Given {
 type configuration struct {
 	*config.Desired
 	dir string
-	a   *app
 }
 
 var errConfiguration = exitError{code: 1}
@@ -82,7 +81,7 @@ func (a *app) evaluate(vars []config.Given) (*configuration, error) {
 	if desired.Stack == systemStack {
 		return nil, fmt.Errorf("%s: stack %q is qod's own: give this one another name", desired.StackRange, systemStack)
 	}
-	return &configuration{Desired: desired, dir: a.paths.Dir, a: a}, nil
+	return &configuration{Desired: desired, dir: a.paths.Dir}, nil
 }
 
 // report prints a plan's problems with their places in the configuration.

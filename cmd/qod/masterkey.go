@@ -39,7 +39,11 @@ func masterKey(path string, create bool) ([]byte, error) {
 func makeMasterKey(path string) ([]byte, error) {
 	key := make([]byte, store.MasterKeySize)
 	rand.Read(key)
-	if err := writeSecretFile(path, hex.EncodeToString(key)+"\n"); err != nil {
+	err := writeSecretFile(path, hex.EncodeToString(key)+"\n")
+	if errors.Is(err, fs.ErrExist) { // another process was first
+		return masterKey(path, false)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("make master key: %w", err)
 	}
 	return key, nil

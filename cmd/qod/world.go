@@ -51,7 +51,7 @@ func (a *app) open(ctx context.Context, o openOptions) (*world, error) {
 	if w.log == nil {
 		w.log = a.quiet()
 	}
-	if !o.create && !a.paths.exists() {
+	if !o.create && !a.paths.exists() && a.paths.DatabaseURL == "" {
 		return imagine(w)
 	}
 	if o.create {
@@ -59,21 +59,21 @@ func (a *app) open(ctx context.Context, o openOptions) (*world, error) {
 			return nil, err
 		}
 	}
-	if err := w.openStore(ctx, o); err != nil {
-		if errors.Is(err, store.ErrNoState) {
-			return imagine(w)
-		}
-		return nil, err
+	err := w.openStore(ctx, o)
+	if err == nil {
+		err = w.openRuntime(ctx, o.create)
 	}
-	err := w.openRuntime(ctx, o.create)
 	if err == nil && o.create {
 		err = w.firstAdministrator(ctx, a)
 	}
-	if err != nil {
-		w.Close()
-		return nil, err
+	if err == nil {
+		return w, nil
 	}
-	return w, nil
+	w.Close()
+	if !o.create && (errors.Is(err, store.ErrNoState) || errors.Is(err, embedded.ErrAbsent)) {
+		return imagine(&world{paths: w.paths, log: w.log})
+	}
+	return nil, err
 }
 
 // imagine makes a world in which nothing exists yet.
@@ -91,7 +91,8 @@ func imagine(w *world) (*world, error) {
 }
 
 func (w *world) openStore(ctx context.Context, o openOptions) error {
-	key, err := masterKey(w.MasterKeyFile, o.create)
+	fresh := !w.exists()
+	key, err := w.masterKey(fresh, o.create)
 	if err != nil {
 		return err
 	}
@@ -111,12 +112,44 @@ func (w *world) openStore(ctx context.Context, o openOptions) error {
 	if w.postgres, err = open(ctx, postgres.Config{URL: url, Sealer: w.sealer, Log: w.log}); err != nil {
 		return err
 	}
+	if fresh {
+		if err := w.newStore(ctx); err != nil {
+			return err
+		}
+	}
 	w.store, w.nodes = w.postgres, w.postgres
 	if w.host, err = newHost(w.paths, w.log); err != nil {
 		return err
 	}
 	w.catalog, err = catalog.New(catalog.Config{Admin: url, Host: w.host, Log: w.log})
 	return err
+}
+
+// masterKey returns the master key. Where there is no file and none may be made, a passing one stands for
+// it: newStore then sees to it that nothing is opened with it.
+func (w *world) masterKey(fresh, create bool) ([]byte, error) {
+	if fresh && !create {
+		key := make([]byte, store.MasterKeySize)
+		rand.Read(key)
+		return key, nil
+	}
+	return masterKey(w.MasterKeyFile, create)
+}
+
+// newStore refuses a fresh master key for a store that has secrets already, and takes it back.
+func (w *world) newStore(ctx context.Context) error {
+	keys, err := w.postgres.ListKeys(ctx)
+	if err != nil {
+		return err
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	if err := os.Remove(w.MasterKeyFile); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("take back the fresh master key: %w", err)
+	}
+	return fmt.Errorf("the store has secrets, and the master key they are sealed with is not in %s: put the copy there "+
+		"that you keep apart, or name its place with QOD_MASTER_KEY_FILE", w.MasterKeyFile)
 }
 
 func (w *world) embedded() embedded.Config {
@@ -138,6 +171,9 @@ func (w *world) cluster(ctx context.Context, create bool) (*wire.Keyring, error)
 	keys, err := store.ClusterKeys(ctx, w.postgres, w.sealer, create)
 	if err != nil {
 		return nil, err
+	}
+	if len(keys) == 0 {
+		return nil, store.ErrNoState // the first start ended before it made one
 	}
 	ring := make([]wire.Key, len(keys))
 	for i, k := range keys {

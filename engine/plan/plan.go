@@ -1,7 +1,7 @@
 // Package plan compares what is desired with what is stored, and says what has to change.
 //
-// It is pure: [Build] takes values and returns a [Plan], which has a text for people, JSON for programs
-// and a file form for applying later. Reading the store, looking at the live world and carrying a plan
+// It is pure: [Build] takes values and returns a [Plan], which has a text for people and a file form for
+// applying later. Reading the store, looking at the live world and carrying a plan
 // out are package engine's.
 package plan
 
@@ -17,7 +17,6 @@ import (
 type Action string
 
 const (
-	NoOp    Action = "no-op"
 	Create  Action = "create"
 	Update  Action = "update"
 	Replace Action = "replace"
@@ -128,7 +127,6 @@ func (p *Plan) Counts() (add, change, destroy int) {
 		case Replace:
 			add++
 			destroy++
-		case NoOp:
 		}
 	}
 	return add, change, destroy

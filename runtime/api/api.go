@@ -22,11 +22,10 @@ const (
 
 // Readiness says what works now.
 type Readiness struct {
-	Settled  bool   `json:"settled"`  // the first pass over all pools is done
-	Edge     bool   `json:"edge"`     // Flight SQL accepts connections
-	Postgres bool   `json:"postgres"` // the store answered within the last seconds
-	Acting   bool   `json:"acting"`   // this process starts and stops nodes; another does otherwise
-	Message  string `json:"message,omitempty"`
+	Settled  bool `json:"settled"`  // the first pass over all pools is done
+	Edge     bool `json:"edge"`     // Flight SQL accepts connections
+	Postgres bool `json:"postgres"` // the store answered within the last seconds
+	Acting   bool `json:"acting"`   // this process starts and stops nodes; another does otherwise
 }
 
 // Config is what the handlers look at.
