@@ -204,6 +204,20 @@ func TestFailedLakeIsMadeAgain(t *testing.T) {
 	}
 }
 
+func TestWhatWasClosedIsOpenedAgain(t *testing.T) {
+	l := newLake(t)
+	l.create()
+	sql(t, l.admin, "ALTER ROLE "+l.name()+" NOLOGIN", "ALTER DATABASE "+l.name()+" ALLOW_CONNECTIONS false")
+	want := []string{"Postgres database " + l.name() + " takes no connections", "Postgres role " + l.name() + " may not log in"}
+	if diff := cmp.Diff(want, l.missing()); diff != "" {
+		t.Errorf("missing (-want +got):\n%s", diff)
+	}
+	l.create()
+	if got := l.missing(); got != nil {
+		t.Errorf("missing: %v", got)
+	}
+}
+
 // A database that was ready and is gone is not replaced by an empty one.
 func TestLostDatabase(t *testing.T) {
 	l := newLake(t)

@@ -14,6 +14,7 @@ type seen struct {
 	Name                         string
 	Database, Role               bool
 	DatabaseComment, RoleComment string
+	Open, Login                  bool // the database takes connections, the role may log in
 }
 
 // Observe says in words what each tenant_db lacks outside, by object id; an object that lacks nothing is not
@@ -59,7 +60,8 @@ func (c *Catalog) look(ctx context.Context, names []string) (map[string]seen, er
 	defer conn.Close(context.WithoutCancel(ctx))
 	rows, err := conn.Query(ctx, `
 SELECT n.name, d.oid IS NOT NULL, r.oid IS NOT NULL,
-	coalesce(pg_catalog.shobj_description(d.oid, 'pg_database'), ''), coalesce(pg_catalog.shobj_description(r.oid, 'pg_authid'), '')
+	coalesce(pg_catalog.shobj_description(d.oid, 'pg_database'), ''), coalesce(pg_catalog.shobj_description(r.oid, 'pg_authid'), ''),
+	coalesce(d.datallowconn, false), coalesce(r.rolcanlogin, false)
 FROM pg_catalog.unnest($1::text[]) AS n(name)
 LEFT JOIN pg_catalog.pg_database d ON d.datname = n.name
 LEFT JOIN pg_catalog.pg_roles r ON r.rolname = n.name`, names)
@@ -84,15 +86,20 @@ func (s seen) lacks(o store.Object) ([]string, error) {
 	}
 	var words []string
 	for _, part := range []struct {
-		what    string
-		exists  bool
-		comment string
-	}{{"database", s.Database, s.DatabaseComment}, {"role", s.Role, s.RoleComment}} {
+		what            string
+		exists, usable  bool
+		comment, closed string
+	}{
+		{"database", s.Database, s.Open, s.DatabaseComment, "takes no connections"},
+		{"role", s.Role, s.Login, s.RoleComment, "may not log in"},
+	} {
 		switch {
 		case !part.exists:
 			words = append(words, fmt.Sprintf("Postgres %s %s is missing", part.what, s.Name))
 		case !carries(part.comment, o.ID):
 			words = append(words, fmt.Sprintf("Postgres %s %s exists, but is not ours: its comment lacks the id %s", part.what, s.Name, o.ID))
+		case !part.usable:
+			words = append(words, fmt.Sprintf("Postgres %s %s %s", part.what, s.Name, part.closed))
 		case part.comment != mark:
 			words = append(words, fmt.Sprintf("the comment on Postgres %s %s does not name it %s yet", part.what, s.Name, o.Addr().Path))
 		}
