@@ -2,9 +2,14 @@ package test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclwrite"
 )
 
 // Each way in which the world and the file can part gives a plan that says so, and an apply after which
@@ -43,7 +48,7 @@ func TestPlansTellTheTruth(t *testing.T) {
 		i.expect(t, 2, []string{"pool.acme/bi: 1 of 2 nodes missing"}, "plan", "--detailed-exitcode")
 		mended(t)
 	})
-	t.Run("the pool leaves the file", func(t *testing.T) {
+	t.Run("the pool has another label, then another name", func(t *testing.T) {
 		i.edit(t, "pool \"bi\" {", "pool \"reports\" {")
 		i.edit(t, "pool.bi", "pool.reports")
 		i.edit(t, "tenant_db = tenant_db.tpch\n  memory", "tenant_db = tenant_db.tpch\n  name      = \"bi\"\n  memory")
@@ -65,8 +70,42 @@ func TestPlansTellTheTruth(t *testing.T) {
 		}
 		mended(t)
 	})
+	t.Run("the pool leaves the file", func(t *testing.T) {
+		i.cut(t, `pool "reports"`)
+		i.cut(t, `pool_grant "owners"`)
+		i.expect(t, 2, []string{"pool.acme2/reports will be destroyed", "pool_grant.acme2/reports/role:owner will be destroyed",
+			"0 to add, 0 to change, 2 to destroy"}, "plan", "--detailed-exitcode")
+		mended(t)
+		if got := i.psql(t, "SELECT count(*)::text FROM qodstate_node"); got != "0" {
+			t.Errorf("%s nodes are left", got)
+		}
+	})
 	i.must(t, "destroy", "--auto-approve")
 	i.nothingLeft(t)
+}
+
+// cut takes a block out of the configuration.
+func (i *installation) cut(t testing.TB, header string) {
+	t.Helper()
+	name := filepath.Join(i.dir, "main.qod.hcl")
+	src, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, diags := hclwrite.ParseConfig(src, name, hcl.InitialPos)
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	for _, b := range f.Body().Blocks() {
+		if fmt.Sprintf("%s %q", b.Type(), strings.Join(b.Labels(), " ")) == header {
+			f.Body().RemoveBlock(b)
+			if err := os.WriteFile(name, f.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+	}
+	t.Fatalf("the configuration has no block %s", header)
 }
 
 // versions are the physical row versions of what a plan without changes must not touch.

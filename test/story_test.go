@@ -102,3 +102,18 @@ func (i *installation) ask(t testing.TB, user, sql string) string {
 	t.Helper()
 	return i.must(t, "sql", "--user", user+"@acme/bi", "--password-file", i.secretFile(t, user+"_password"), "--format", "csv", sql)
 }
+
+// A store without its master key is an error that says so, not an empty world.
+func TestLostMasterKey(t *testing.T) {
+	i := install(t, "quickstart")
+	i.must(t, "apply", "--auto-approve")
+	kept := i.state("master.key") + ".apart"
+	if err := os.Rename(i.state("master.key"), kept); err != nil {
+		t.Fatal(err)
+	}
+	i.expect(t, 1, []string{"the master key they are sealed with is not in"}, "apply", "--auto-approve")
+	if err := os.Rename(kept, i.state("master.key")); err != nil {
+		t.Fatal(err)
+	}
+	i.expect(t, 0, []string{"No changes."}, "plan", "--detailed-exitcode")
+}
