@@ -150,6 +150,16 @@ func checkVerifier(v cty.Value) error {
 	if !strings.HasPrefix(v.AsString(), "$argon2id$v=19$") {
 		return errors.New("this is not an argon2id verifier: it starts with $argon2id$v=19$")
 	}
+	const maxMemory, maxTime, maxThreads = 64 << 10, 8, 4 // every login that is tried costs that
+	var m, t, p uint32
+	cost, _, _ := strings.Cut(strings.TrimPrefix(v.AsString(), "$argon2id$v=19$"), "$")
+	if _, err := fmt.Sscanf(cost, "m=%d,t=%d,p=%d", &m, &t, &p); err != nil {
+		return errors.New("this argon2id verifier does not name its cost as m=…,t=…,p=…")
+	}
+	if m > maxMemory || t > maxTime || p > maxThreads {
+		return fmt.Errorf("this argon2id verifier costs too much to check: at most m=%d,t=%d,p=%d is allowed",
+			maxMemory, maxTime, maxThreads)
+	}
 	return nil
 }
 

@@ -157,6 +157,9 @@ func TestChecks(t *testing.T) {
 		"timeout":           {"pool", pool("statement_timeout", cty.StringVal("soon")), `"soon" is not a duration: write it as 90s, 5m or 1h`},
 		"runtime":           {"pool", pool("runtime", cty.StringVal("fleet")), `"fleet" is not known: want local`},
 		"email":             {"user", map[string]cty.Value{"tenant": cty.StringVal("acme"), "name": cty.StringVal("Ann@corp.com")}, ""},
+		"verifier":          {"user", verifier("m=65536,t=8,p=4"), ""},
+		"costly verifier":   {"user", verifier("m=65537,t=2,p=1"), "this argon2id verifier costs too much to check: at most m=65536,t=8,p=4 is allowed"},
+		"no cost":           {"user", verifier("x=1"), "this argon2id verifier does not name its cost as m=…,t=…,p=…"},
 		"user without":      {"user", map[string]cty.Value{"name": cty.StringVal("ann")}, "tenant is required, unless system = true"},
 		"system and tenant": {"user", map[string]cty.Value{"name": cty.StringVal("ann"), "tenant": cty.StringVal("acme"), "system": cty.True}, "a system administrator belongs to no tenant: leave tenant out"},
 		"two grantees": {"pool_grant", map[string]cty.Value{
@@ -179,6 +182,13 @@ func TestChecks(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+func verifier(cost string) map[string]cty.Value {
+	return map[string]cty.Value{
+		"tenant": cty.StringVal("acme"), "name": cty.StringVal("ann"),
+		"password_verifier": cty.StringVal("$argon2id$v=19$" + cost + "$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"),
 	}
 }
 

@@ -146,7 +146,8 @@ func (n *nodes) start(ctx context.Context) error {
 	return nil
 }
 
-// Missing implements engine.Runtime.
+// Missing implements engine.Runtime. What is missing is looked at afresh; why, the loop that runs knows
+// better: it remembers what has failed.
 func (n *nodes) Missing(ctx context.Context) (map[string]string, error) {
 	loop := n.loop
 	if loop == nil {
@@ -163,6 +164,13 @@ func (n *nodes) Missing(ctx context.Context) (map[string]string, error) {
 	for id, s := range states {
 		if !s.Converged {
 			missing[id] = s.Message
+		}
+	}
+	if report, ok := loop.Report(); ok {
+		for _, s := range report.Pools {
+			if _, lacks := missing[s.ID]; lacks && !s.Converged {
+				missing[s.ID] = s.Message
+			}
 		}
 	}
 	return missing, nil

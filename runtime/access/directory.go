@@ -93,6 +93,14 @@ func (d *Directory) Name(userID string) string {
 	return ""
 }
 
+// Tenant returns the name of the tenant of the user of that id, "" if there is no such user or it has none.
+func (d *Directory) Tenant(userID string) string {
+	if u, ok := d.users[userID]; ok {
+		return u.tenant
+	}
+	return ""
+}
+
 func (d *Directory) add(o *store.Object) {
 	v := o.Spec
 	at := path{text(o.Kind, v, "tenant"), text(o.Kind, v, "name")}

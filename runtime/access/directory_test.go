@@ -286,6 +286,9 @@ func TestVerifier(t *testing.T) {
 		"foreign, bad": {phc: foreign, password: "passwort"},
 		"other kind":   {phc: "$argon2i$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc", unusable: true},
 		"too dear":     {phc: "$argon2id$v=19$m=99999999,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc", unusable: true},
+		"much memory":  {phc: "$argon2id$v=19$m=65537,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc", unusable: true},
+		"many passes":  {phc: "$argon2id$v=19$m=65536,t=9,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc", unusable: true},
+		"many threads": {phc: "$argon2id$v=19$m=65536,t=2,p=5$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc", unusable: true},
 		"no hash":      {phc: "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$", unusable: true},
 		"empty":        {unusable: true},
 	}

@@ -19,12 +19,16 @@ const (
 	saltSize    = 16
 	hashSize    = 32
 
-	maxMemory  = 1 << 20 // KiB
-	maxTime    = 64
-	maxThreads = 64
+	maxMemory  = 64 << 10 // KiB; every login that is tried takes it
+	maxTime    = 8
+	maxThreads = 4
 )
 
-var errVerifier = errors.New("this is not a usable argon2id verifier")
+var (
+	errVerifier = errors.New("this is not a usable argon2id verifier")
+	errCost     = fmt.Errorf("this argon2id verifier costs too much to check: at most m=%d,t=%d,p=%d is allowed",
+		maxMemory, maxTime, maxThreads)
+)
 
 // Hash returns a verifier of the password: $argon2id$v=19$m=19456,t=2,p=1$salt$hash.
 func Hash(password string) (string, error) {
@@ -84,8 +88,11 @@ func parseVerifier(phc string) (verifier, error) {
 	if n, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &v.memory, &v.time, &v.threads); n != 3 || err != nil {
 		return verifier{}, errVerifier
 	}
-	if v.memory < 8 || v.memory > maxMemory || v.time < 1 || v.time > maxTime || v.threads < 1 || v.threads > maxThreads {
+	if v.memory < 8 || v.time < 1 || v.threads < 1 {
 		return verifier{}, errVerifier
+	}
+	if v.memory > maxMemory || v.time > maxTime || v.threads > maxThreads {
+		return verifier{}, errCost
 	}
 	var err error
 	if v.salt, err = base64.RawStdEncoding.DecodeString(parts[4]); err != nil || len(v.salt) < 8 {

@@ -120,6 +120,7 @@ func (a *admission) enter(o order) (*waiter, backend.Member, error) {
 	}
 	q.waiting[o.user] = append(q.waiting[o.user], w)
 	q.n++
+	a.serve(o.poolID) // there may be a place for it that the ones before it cannot use
 	return w, backend.Member{}, nil
 }
 
@@ -152,6 +153,13 @@ func (a *admission) pick(o order) (backend.Member, error) {
 		err = errSaturated
 	}
 	return backend.Member{}, err
+}
+
+// able reports whether a node could take the statement if it had a place.
+func (a *admission) able(o order) bool {
+	snapshot, _ := a.fleet.Current()
+	_, err := router.Pick(snapshot.Pools[o.poolID], o.request, func(string) int { return 0 })
+	return err == nil
 }
 
 // impatient returns an error once the waiter has waited long enough for what it waits for.
@@ -225,25 +233,39 @@ func (a *admission) rest(node string) {
 	a.busy[node] = now.Add(busyPause)
 }
 
-// dispatch gives the places there are to the users in turn.
 func (a *admission) dispatch(poolID string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.serve(poolID)
+}
+
+// serve gives the places there are to the users in turn, of each to the first that can use one: a
+// statement that waits for a node of its own does not hold up those behind it. The caller holds the lock.
+func (a *admission) serve(poolID string) {
 	q := a.pools[poolID]
 	for tried := 0; q != nil && tried < len(q.turns); {
 		user := q.turns[0]
-		w := q.waiting[user][0]
-		m, err := a.pick(w.order)
 		q.turns = append(q.turns[1:], user)
-		if err != nil && waitsFor(err) {
+		if a.serveOne(q, user) {
+			tried = 0
+		} else {
 			tried++
-			continue
 		}
-		w.got <- admitted{m, err}
-		q.remove(user, 0)
-		tried = 0
 	}
 	if q != nil && q.n == 0 {
 		delete(a.pools, poolID)
 	}
+}
+
+func (a *admission) serveOne(q *queue, user string) bool {
+	for i, w := range q.waiting[user] {
+		m, err := a.pick(w.order)
+		if err != nil && waitsFor(err) {
+			continue
+		}
+		w.got <- admitted{m, err}
+		q.remove(user, i)
+		return true
+	}
+	return false
 }

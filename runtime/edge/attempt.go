@@ -53,7 +53,10 @@ func (c *call) attempt(ctx context.Context, n *node, withPermissions bool) outco
 	}
 	send(s, c.first.share())
 	if c.up != nil {
-		c.up.attach(s, c.edge.background.Go)
+		if !c.up.attach(s, c.edge.background.Go) {
+			return outcome{err: status.Error(codes.Unavailable,
+				"no node took the stream before too much of it was sent; nothing was done, try again"), started: true, fromNode: true}
+		}
 	} else {
 		_ = s.CloseSend()
 	}
@@ -61,7 +64,7 @@ func (c *call) attempt(ctx context.Context, n *node, withPermissions bool) outco
 	o.started = true
 	o.read(s.Trailer())
 	if o.state != "" {
-		c.edge.pins.tell(c.session, n.pin(), o.state)
+		c.edge.pins.tell(c.acts(), n.pin(), o.state)
 	}
 	if o.held != nil {
 		c.deliver(&o, o.held)

@@ -89,11 +89,29 @@ func (c *call) prepare(ctx context.Context) (f *failure) {
 		c.edge.log.Error("pool key not derived", "pool", c.access.PoolID, "err", err)
 		return fail(codes.Internal, statusTransient, "the pool's key could not be derived")
 	}
-	if c.who.token == "" && !c.edge.pins.touch(c.who.session) {
-		c.edge.learned(ctx, c.access.PoolID)
+	if f = c.enter(ctx); f != nil {
+		return f
 	}
 	return c.locate()
 }
+
+// enter notes the caller's session, once it is known where one that this edge has not seen has state.
+func (c *call) enter(ctx context.Context) *failure {
+	if c.who.token != "" { // it has just begun
+		return nil
+	}
+	s := session{c.access.PoolID, c.who.session}
+	if !c.edge.pins.knows(s) {
+		if f := c.edge.learned(ctx, s.pool); f != nil {
+			return f
+		}
+	}
+	c.edge.pins.touch(s)
+	return nil
+}
+
+// acts is the session that the node acts in.
+func (c *call) acts() session { return session{c.access.PoolID, c.session} }
 
 // flat returns the frame's bytes, copied only if they are in pieces.
 func flat(f *frame) []byte {
@@ -122,6 +140,7 @@ func (c *call) run(ctx context.Context) *failure {
 		if c.settled(o, n) {
 			f.pinned = true
 		}
+		f.alone = o.err != nil && !c.edge.admission.able(without(asks, n.ID))
 		f.waited = time.Since(asks.since) > c.edge.admission.busyWait
 		switch decide(o, f, func() bool { return c.edge.budgets.spend(c.access.PoolID) }) {
 		case permissions:
@@ -134,8 +153,7 @@ func (c *call) run(ctx context.Context) *failure {
 			asks.request.Class, asks.request.Pin = other(asks.request.Class, o.class), nil
 		case elsewhere:
 			f.moved++
-			asks.request.Pin = nil
-			asks.request.Exclude = append(slices.Clip(asks.request.Exclude), n.ID)
+			asks = without(asks, n.ID)
 		default:
 			return c.finish(ctx, o, n)
 		}
@@ -154,6 +172,13 @@ func (c *call) ask() order {
 	if c.request.sql != "" {
 		o.request.Fingerprint = sqltext.Fingerprint(c.request.sql)
 	}
+	return o
+}
+
+// without is the order for any node but this one and those that were tried before.
+func without(o order, node string) order {
+	o.request.Pin = nil
+	o.request.Exclude = append(slices.Clip(o.request.Exclude), node)
 	return o
 }
 
@@ -184,7 +209,7 @@ func (c *call) settled(o outcome, n *node) bool {
 	if o.broken() || o.reason == wire.Fatal {
 		c.edge.fleet.Suspect(n.ID)
 	}
-	at, ok := c.edge.pins.of(c.session)
+	at, ok := c.edge.pins.of(c.acts())
 	return ok && at.Pin == n.pin()
 }
 

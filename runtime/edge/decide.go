@@ -21,6 +21,7 @@ type facts struct {
 	replayable bool // all that the client sent is still there
 	asked      bool // the permission set was sent
 	rerouted   bool
+	alone      bool // no other node could take it now
 	waited     bool // as long as a statement may wait for a place
 	moved      int  // attempts on other nodes so far
 }
@@ -29,7 +30,8 @@ type facts struct {
 const mostMoves = 3
 
 // decide is pure. A call is repeated only if the node says that nothing was done, or if it cannot
-// have begun; or once, if it only reads, nothing reached the client, and the budget allows.
+// have begun; or once, if it only reads, nothing reached the client, another node is there and the budget
+// allows.
 func decide(o outcome, f facts, budget func() bool) step {
 	if o.err == nil || o.delivered || o.clientGone || !f.replayable {
 		return finish
@@ -63,7 +65,7 @@ func decide(o outcome, f facts, budget func() bool) step {
 		return elsewhere
 	}
 	fault := o.broken() || o.reason == wire.Transient || o.reason == wire.Fatal
-	if fault && (f.safe || f.read) && f.moved == 0 && budget() {
+	if fault && (f.safe || f.read) && f.moved == 0 && !f.alone && budget() {
 		return elsewhere
 	}
 	return finish

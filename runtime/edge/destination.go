@@ -34,7 +34,7 @@ func (c *call) locate() *failure {
 		}
 	}
 	c.refine(h)
-	at, pinned := c.edge.pins.of(c.session)
+	at, pinned := c.edge.pins.of(c.acts())
 	c.to = route(h, at, pinned)
 	if c.request.closing && !c.to.hard { // the statement is to be closed where it is
 		c.to.hard = true

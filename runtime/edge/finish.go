@@ -9,13 +9,14 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/qod-io/qod/runtime/router"
 	"github.com/qod-io/qod/runtime/wire"
 )
 
 // finish tells how the call ended.
 func (c *call) finish(ctx context.Context, o outcome, n *node) *failure {
 	if o.err == nil && c.request.endSession {
-		c.edge.pins.close(c.session)
+		c.edge.pins.close(c.acts())
 	}
 	f := c.verdict(ctx, o, n)
 	if f != nil && f.gone && c.answered(f) {
@@ -28,13 +29,20 @@ func (c *call) finish(ctx context.Context, o outcome, n *node) *failure {
 // absent tells of a call for which there was no node.
 func (c *call) absent(f *failure) *failure {
 	if c.to.pin != nil && f.gone {
-		c.edge.pins.clear(c.session, *c.to.pin)
+		c.forget(*c.to.pin)
 	}
 	if c.answered(f) {
 		f = nil
 	}
 	c.record(outcome{}, f)
 	return f
+}
+
+// forget clears the session's pin to a process that is gone, if this call tells the client of it.
+func (c *call) forget(at router.Pin) {
+	if !c.request.closing && !c.request.cancelling {
+		c.edge.pins.clear(c.acts(), at)
+	}
 }
 
 // answered answers in the node's place where its going has done what was asked: a prepared statement
@@ -103,7 +111,7 @@ func (c *call) breakage(ctx context.Context, o outcome, n *node) *failure {
 		"statement", c.statement, "err", o.err)
 	if c.to.hard && c.to.loss >= lossSession {
 		if !c.edge.alive(ctx, n, c.keys) {
-			c.edge.pins.clear(c.session, n.pin())
+			c.forget(n.pin())
 			return c.to.loss.failure()
 		}
 		if c.to.loss == lossTransaction {

@@ -25,7 +25,7 @@ func (e *Edge) handshake(s grpc.ServerStream) error {
 			return f
 		}
 	}
-	e.pins.touch(c.session) // it is new, so that no node can have state of it
+	e.pins.touch(session{id: c.session}) // it is new, so that no node can have state of it
 	answer := metadata.Pairs(headerAuth, "Bearer "+c.token)
 	if err := s.SendHeader(answer); err != nil {
 		return err

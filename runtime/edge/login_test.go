@@ -167,6 +167,7 @@ func TestTenantAndPool(t *testing.T) {
 		"not granted":        {user: "ana", headers: []string{"pool", "idle"}, code: codes.PermissionDenied, text: "there is no pool acme/idle", status: statusNoPool},
 		"no such pool":       {user: "ana", headers: []string{"pool", "nil"}, code: codes.PermissionDenied, text: "there is no pool acme/nil", status: statusNoPool},
 		"another's tenant":   {user: "ana", headers: []string{"tenant", "zeta"}, code: codes.PermissionDenied, text: "no pool is granted", status: statusNoPool},
+		"a pool of no name":  {user: "ana", headers: []string{"pool", "<b>"}, code: codes.PermissionDenied, text: "there is no pool", status: statusNoPool},
 		"a pool without any": {user: "ben@acme/idle", code: codes.Unavailable, text: "pool acme/idle: 0 of 0 nodes serving", status: statusNoNode},
 	}
 	for name, tc := range tests {
@@ -180,7 +181,8 @@ func TestTenantAndPool(t *testing.T) {
 				return
 			}
 			rows := s.history()[before:]
-			if len(rows) != 1 || rows[0].Status != tc.status || rows[0].User != strings.Split(tc.user, "@")[0] {
+			if len(rows) != 1 || rows[0].Status != tc.status || rows[0].User != strings.Split(tc.user, "@")[0] ||
+				rows[0].Tenant != "acme" || strings.Contains(rows[0].Pool, "<") {
 				t.Errorf("history %+v", rows)
 			}
 		})

@@ -2,10 +2,12 @@ package edge
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 
 	"github.com/qod-io/qod/runtime/backend"
 	"github.com/qod-io/qod/runtime/router"
@@ -154,7 +156,7 @@ func (e *Edge) listen(ctx context.Context, n *node) {
 	for ctx.Err() == nil {
 		keys, err := e.keys.pool(e.keyring(), n.PoolID)
 		if err == nil {
-			err = wire.NewClient(n.conn, keys).Sessions(ctx, func(l wire.Sessions) { e.pins.list(n.ID, l) })
+			err = wire.NewClient(n.conn, keys).Sessions(ctx, func(l wire.Sessions) { e.pins.list(n.PoolID, n.ID, l) })
 		}
 		if ctx.Err() != nil {
 			return
@@ -167,30 +169,38 @@ func (e *Edge) listen(ctx context.Context, n *node) {
 	}
 }
 
-// learned waits until every serving node of the pool has told its sessions, but not for long: a
-// session that this edge has not seen may have state on any of them.
-func (e *Edge) learned(ctx context.Context, poolID string) {
+// learned waits until every node of the pool that is not gone has told its sessions, but not for long:
+// a session that this edge has not seen may have state on any of them. It fails if one that may have
+// sessions stays silent; one that never passed a probe has none that matter.
+func (e *Edge) learned(ctx context.Context, poolID string) *failure {
 	const patience = 2 * time.Second
 	var timeout <-chan time.Time
-	snapshot, _ := e.fleet.Current()
-	for _, m := range snapshot.Pools[poolID] {
-		for m.Phase == backend.Serving {
-			ok, change := e.pins.heard(router.Pin{Node: m.ID, Incarnation: m.Incarnation})
-			if ok {
-				break
+	for {
+		snapshot, changed := e.fleet.Current()
+		silent, told := e.pins.unheard(snapshot.Pools[poolID])
+		if len(silent) == 0 {
+			return nil
+		}
+		if timeout == nil {
+			timeout = time.After(patience)
+		}
+		select {
+		case <-told:
+		case <-changed:
+		case <-timeout:
+			if slices.ContainsFunc(silent, mayHaveSessions) {
+				return fail(codes.Unavailable, statusTransient, "the pool's nodes have not told their sessions yet: try again")
 			}
-			if timeout == nil {
-				timeout = time.After(patience)
-			}
-			select {
-			case <-change:
-			case <-timeout:
-				return
-			case <-ctx.Done():
-				return
-			}
+			return nil
+		case <-ctx.Done():
+			return ended(ctx)
 		}
 	}
+}
+
+// mayHaveSessions reports whether the member has ever taken statements, as far as is known.
+func mayHaveSessions(m backend.Member) bool {
+	return !m.Probed.IsZero() || m.Phase == backend.Draining || m.Phase == backend.Quarantined
 }
 
 // alive finds out whether the process is still there after a call to it broke: by what the fleet says,

@@ -73,6 +73,48 @@ func TestPlacesAreGivenInTurn(t *testing.T) {
 	})
 }
 
+// A statement that waits for its node does not hold up those of its user that any node can run, neither
+// those that came before the place was free nor those after.
+func TestNoStatementWaitsBehindOneThatCannotRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := fleetOf("away", "n")
+		s, _ := f.Current()
+		s.Pools[poolID][0].Phase = backend.Quarantined
+		a := newAdmission(f, time.Minute, time.Hour, 64)
+		pinned := orderOf("ana")
+		pinned.request.Pin = &router.Pin{Node: "away", Incarnation: "i"}
+		ctx, cancel := context.WithCancel(t.Context())
+		var waits sync.WaitGroup
+		waits.Go(func() {
+			if _, err := a.acquire(ctx, pinned); !errors.Is(err, context.Canceled) {
+				t.Errorf("pinned: %v", err)
+			}
+		})
+		synctest.Wait()
+		start := time.Now()
+		if m, err := a.acquire(t.Context(), orderOf("ana")); err != nil || m.ID != "n" {
+			t.Errorf("got %s, %v", m.ID, err)
+		}
+		if waited := time.Since(start); waited > 0 {
+			t.Errorf("it waited for %s although there was a place", waited)
+		}
+		waits.Go(func() {
+			if m, err := a.acquire(t.Context(), orderOf("ana")); err != nil || m.ID != "n" {
+				t.Errorf("got %s, %v", m.ID, err)
+			}
+		})
+		synctest.Wait()
+		start = time.Now()
+		a.release(poolID, "n")
+		synctest.Wait()
+		if n := a.pools[poolID].n; n != 1 || time.Since(start) > 0 {
+			t.Errorf("%d wait after a place is free", n)
+		}
+		cancel()
+		waits.Wait()
+	})
+}
+
 func TestWaitsEnd(t *testing.T) {
 	tests := map[string]struct {
 		nodes []string
@@ -131,11 +173,12 @@ func pass(d time.Duration) { <-time.After(d) }
 
 func TestPins(t *testing.T) {
 	at := router.Pin{Node: "n", Incarnation: "i"}
+	sess := session{"p", "s"}
 	list := func(p *pins, incarnation string, sessions ...wire.Session) {
-		p.list("n", wire.Sessions{Incarnation: incarnation, Sessions: sessions})
+		p.list("p", "n", wire.Sessions{Incarnation: incarnation, Sessions: sessions})
 	}
 	state := func(p *pins) wire.State {
-		have, ok := p.of("s")
+		have, ok := p.of(sess)
 		if !ok {
 			return wire.Free
 		}
@@ -146,26 +189,27 @@ func TestPins(t *testing.T) {
 		run  func(p *pins)
 		want wire.State
 	}{
-		"told":              {func(p *pins) { p.tell("s", at, wire.Stateful) }, wire.Stateful},
-		"told that it ends": {func(p *pins) { p.tell("s", at, wire.Stateful); p.tell("s", at, wire.Free) }, wire.Free},
-		"told by another":   {func(p *pins) { p.tell("s", at, wire.Stateful); p.tell("s", router.Pin{Node: "m"}, wire.Free) }, wire.Stateful},
-		"listed":            {func(p *pins) { list(p, "i", open) }, wire.InTransaction},
-		"listed no more":    {func(p *pins) { list(p, "i", open); list(p, "i") }, wire.Free},
-		"an old list does not undo what was told": {func(p *pins) { p.tell("s", at, wire.InTransaction); list(p, "i") }, wire.InTransaction},
+		"told":                 {func(p *pins) { p.tell(sess, at, wire.Stateful) }, wire.Stateful},
+		"told in another pool": {func(p *pins) { p.tell(session{"q", "s"}, at, wire.Stateful) }, wire.Free},
+		"told that it ends":    {func(p *pins) { p.tell(sess, at, wire.Stateful); p.tell(sess, at, wire.Free) }, wire.Free},
+		"told by another":      {func(p *pins) { p.tell(sess, at, wire.Stateful); p.tell(sess, router.Pin{Node: "m"}, wire.Free) }, wire.Stateful},
+		"listed":               {func(p *pins) { list(p, "i", open) }, wire.InTransaction},
+		"listed no more":       {func(p *pins) { list(p, "i", open); list(p, "i") }, wire.Free},
+		"an old list does not undo what was told": {func(p *pins) { p.tell(sess, at, wire.InTransaction); list(p, "i") }, wire.InTransaction},
 		"a list that holds does": {func(p *pins) {
-			p.tell("s", at, wire.InTransaction)
+			p.tell(sess, at, wire.InTransaction)
 			list(p, "i")
 			pass(toldFor + time.Second)
 		}, wire.Free},
 		"a list that was put right does not": {func(p *pins) {
-			p.tell("s", at, wire.InTransaction)
+			p.tell(sess, at, wire.InTransaction)
 			list(p, "i")
 			list(p, "i", open)
 			pass(toldFor + time.Second)
 		}, wire.InTransaction},
 		"a new process does not know":  {func(p *pins) { list(p, "i", open); list(p, "later") }, wire.InTransaction},
-		"cleared":                      {func(p *pins) { list(p, "i", open); p.clear("s", at) }, wire.Free},
-		"cleared for an earlier one":   {func(p *pins) { list(p, "i", open); p.clear("s", router.Pin{Node: "n"}) }, wire.InTransaction},
+		"cleared":                      {func(p *pins) { list(p, "i", open); p.clear(sess, at) }, wire.Free},
+		"cleared for an earlier one":   {func(p *pins) { list(p, "i", open); p.clear(sess, router.Pin{Node: "n"}) }, wire.InTransaction},
 		"its node just went":           {func(p *pins) { list(p, "i", open); p.keep(nil) }, wire.InTransaction},
 		"its node went some hours ago": {func(p *pins) { list(p, "i", open); p.keep(nil); pass(2 * lostFor); p.keep(nil) }, wire.Free},
 		"its node was away for a while": {func(p *pins) {
@@ -189,12 +233,24 @@ func TestPins(t *testing.T) {
 	}
 }
 
+func TestNodesThatNobodyMissesAreForgotten(t *testing.T) {
+	p := newPins()
+	at := router.Pin{Node: "n", Incarnation: "i"}
+	p.tell(session{"p", "s"}, at, wire.Stateful)
+	p.keep(nil)
+	p.clear(session{"p", "s"}, at)
+	p.keep(nil)
+	if len(p.lost) != 0 {
+		t.Errorf("left over: %v", p.lost)
+	}
+}
+
 func TestSeenSessionsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPins()
 		for range 4 {
 			for range 2 * sweepAt {
-				p.touch(strings.Repeat("x", len(p.seen)+1)[:1] + time.Now().String() + string(rune(len(p.seen))))
+				p.touch(session{"p", strings.Repeat("x", len(p.seen)+1)[:1] + time.Now().String() + string(rune(len(p.seen)))})
 			}
 			pass(2 * sessionIdle)
 		}
@@ -290,5 +346,44 @@ func TestCertificate(t *testing.T) {
 	}
 	if _, _, err := SelfSigned(dir, nil); err == nil {
 		t.Error("a damaged certificate is replaced silently")
+	}
+}
+
+func TestPlain(t *testing.T) {
+	tests := map[string]struct {
+		name string
+		want bool
+	}{
+		"name":         {"sales_2", true},
+		"e-mail":       {"ana.o'brien+x@acme.example", true},
+		"of a tongue":  {"müller", true},
+		"none":         {"", true},
+		"control":      {"a\x1b[31m", false},
+		"NUL":          {"a\x00", false},
+		"not UTF-8":    {"a\xff", false},
+		"markup":       {"<b>", false},
+		"space":        {"a b", false},
+		"hidden signs": {"a\u202eb", false},
+		"too long":     {strings.Repeat("x", maxName+1), false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := plain(tc.name); got != tc.want {
+				t.Errorf("plain(%q) = %t", tc.name, got)
+			}
+		})
+	}
+}
+
+func TestStorable(t *testing.T) {
+	if got := storable("a\x00b\xffc"); got != "ab\ufffdc" {
+		t.Errorf("storable = %q", got)
+	}
+}
+
+func TestUpstreamThatIsFullIsNotReplayed(t *testing.T) {
+	u := &upstream{full: true}
+	if u.attach(nil, func(func()) { t.Error("it is read") }) {
+		t.Error("an attempt was given half a stream")
 	}
 }

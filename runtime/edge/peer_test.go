@@ -35,10 +35,9 @@ type peer struct {
 	keys             *wire.Keyring
 	endpoint, socket string
 	server           *grpc.Server
-	cancelled        chan string   // SQL of streams that were cancelled
-	reached          chan string   // SQL of statements that began to run
-	batches          atomic.Int64  // that were made for streams
-	deaf             chan struct{} // closed: sends no session lists
+	cancelled        chan string  // SQL of streams that were cancelled
+	reached          chan string  // SQL of statements that began to run
+	batches          atomic.Int64 // that were made for streams
 
 	mu       sync.Mutex
 	sets     map[string]bool

@@ -81,10 +81,10 @@ func TestTwoEdgesShareASession(t *testing.T) {
 		t.Fatal(err)
 	}
 	home, _ := holder(t, one, two)
-	session := home.took("DoPut")[len(home.took("DoPut"))-1].assertion.Session
+	id := home.took("DoPut")[len(home.took("DoPut"))-1].assertion.Session
 	eventually(t, "both edges know of the transaction", func() bool {
-		_, onA := a.pins.of(session)
-		_, onB := b.pins.of(session)
+		_, onA := a.pins.of(session{poolID, id})
+		_, onB := b.pins.of(session{poolID, id})
 		return onA && onB
 	})
 	for i := range 20 {
@@ -100,8 +100,8 @@ func TestTwoEdgesShareASession(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "both edges know that it ended", func() bool {
-		_, onA := a.pins.of(session)
-		_, onB := b.pins.of(session)
+		_, onA := a.pins.of(session{poolID, id})
+		_, onB := b.pins.of(session{poolID, id})
 		return !onA && !onB
 	})
 	if home.times("COMMIT") != 1 {

@@ -30,27 +30,40 @@ const (
 	lostFor     = time.Hour // after which nobody is told any more what was lost
 )
 
+// session is one as a pool knows it: the bearer of one may enter several pools, and what it has in each
+// is apart. The pool is "" for one that has begun here and not entered any yet.
+type session struct{ pool, id string }
+
 // pins knows where sessions have state: from the trailers of this edge's calls, and from the lists that
 // nodes send. It also knows which sessions this edge has seen.
 type pins struct {
 	mu     sync.Mutex
-	pinned map[string]pin             // by session
-	seen   map[string]time.Time       // session to last call
-	listed map[string]string          // node to the incarnation whose list has arrived
-	change chan struct{}              // closed and replaced when a first list arrives
-	on     map[string]map[string]bool // node to the sessions pinned to it
-	lost   map[string]time.Time       // node to when it was found gone
+	pinned map[session]pin
+	seen   map[session]time.Time       // session to last call
+	listed map[string]string           // node to the incarnation whose list has arrived
+	change chan struct{}               // closed and replaced when a first list arrives
+	on     map[string]map[session]bool // node to the sessions pinned to it
+	lost   map[string]time.Time        // node to when it was found gone
 }
 
 func newPins() *pins {
 	return &pins{
-		pinned: map[string]pin{}, seen: map[string]time.Time{}, listed: map[string]string{},
-		change: make(chan struct{}), on: map[string]map[string]bool{}, lost: map[string]time.Time{},
+		pinned: map[session]pin{}, seen: map[session]time.Time{}, listed: map[string]string{},
+		change: make(chan struct{}), on: map[string]map[session]bool{}, lost: map[string]time.Time{},
 	}
 }
 
-// touch notes a call of the session, and reports whether this edge saw one before.
-func (p *pins) touch(session string) (before bool) {
+// knows reports whether this edge saw a call of the session before, or its beginning.
+func (p *pins) knows(s session) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, entered := p.seen[s]
+	_, begun := p.seen[session{id: s.id}]
+	return entered || begun
+}
+
+// touch notes a call of the session.
+func (p *pins) touch(s session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
@@ -61,69 +74,69 @@ func (p *pins) touch(session string) (before bool) {
 			}
 		}
 	}
-	_, before = p.seen[session]
-	p.seen[session] = now
-	return before
+	p.seen[s] = now
 }
 
 // of returns the session's pin.
-func (p *pins) of(session string) (pin, bool) {
+func (p *pins) of(s session) (pin, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	at, ok := p.pinned[session]
+	at, ok := p.pinned[s]
 	if ok && at.stale(time.Now()) {
-		p.drop(session)
+		p.drop(s)
 		return pin{}, false
 	}
 	return at, ok
 }
 
 // tell records what a call's trailer said of its session.
-func (p *pins) tell(session string, at router.Pin, state wire.State) {
+func (p *pins) tell(s session, at router.Pin, state wire.State) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch state {
 	case wire.Free:
-		if have, ok := p.pinned[session]; ok && have.Pin == at {
-			p.drop(session)
+		if have, ok := p.pinned[s]; ok && have.Pin == at {
+			p.drop(s)
 		}
 	case wire.Stateful, wire.InTransaction:
-		p.put(session, pin{Pin: at, state: state, told: time.Now()})
+		p.put(s, pin{Pin: at, state: state, told: time.Now()})
 	}
 }
 
 // clear forgets a pin to a process that is gone.
-func (p *pins) clear(session string, at router.Pin) {
+func (p *pins) clear(s session, at router.Pin) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if have, ok := p.pinned[session]; ok && have.Pin == at {
-		p.drop(session)
+	if have, ok := p.pinned[s]; ok && have.Pin == at {
+		p.drop(s)
 	}
 }
 
 // close forgets the session.
-func (p *pins) close(session string) {
+func (p *pins) close(s session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.drop(session)
-	delete(p.seen, session)
+	p.drop(s)
+	delete(p.seen, s)
+	delete(p.seen, session{id: s.id})
 }
 
-// list takes a node's list of the sessions that have state on it.
-func (p *pins) list(node string, l wire.Sessions) {
+// list takes a pool's node's list of the sessions that have state on it.
+func (p *pins) list(pool, node string, l wire.Sessions) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at := router.Pin{Node: node, Incarnation: l.Incarnation}
 	now := time.Now()
-	listed := make(map[string]bool, len(l.Sessions))
-	for _, s := range l.Sessions {
-		listed[s.ID] = true
-		have, ok := p.pinned[s.ID]
-		if !ok || now.Sub(have.told) > toldFor || have.Pin == at && have.state == s.State {
-			p.put(s.ID, pin{Pin: at, state: s.State})
+	listed := make(map[session]bool, len(l.Sessions))
+	for _, told := range l.Sessions {
+		s := session{pool, told.ID}
+		listed[s] = true
+		have, ok := p.pinned[s]
+		if !ok || now.Sub(have.told) > toldFor || have.Pin == at && have.state == told.State {
+			p.put(s, pin{Pin: at, state: told.State})
 		} else if have.Pin == at {
 			have.unlisted = false
-			p.pinned[s.ID] = have
+			p.pinned[s] = have
 		}
 	}
 	for s := range p.on[node] {
@@ -156,44 +169,53 @@ func (p *pins) keep(there map[process]backend.Member) {
 			delete(p.listed, node)
 		}
 	}
-	for node, sessions := range p.on {
-		since, known := p.lost[node]
-		switch {
-		case nodes[node]:
-		case !known:
+	for node := range p.on {
+		if _, known := p.lost[node]; !nodes[node] && !known {
 			p.lost[node] = now
-		case now.Sub(since) > lostFor:
-			for s := range sessions {
+		}
+	}
+	for node, since := range p.lost {
+		if now.Sub(since) > lostFor {
+			for s := range p.on[node] {
 				p.drop(s)
 			}
+		}
+		if len(p.on[node]) == 0 { // nobody is left to be told
 			delete(p.lost, node)
 		}
 	}
 }
 
-// heard reports whether the process's list has arrived, and a channel closed when another one has.
-func (p *pins) heard(at router.Pin) (bool, <-chan struct{}) {
+// unheard returns those of the members whose processes have not sent a list, and a channel closed when
+// another one has.
+func (p *pins) unheard(members []backend.Member) ([]backend.Member, <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.listed[at.Node] == at.Incarnation, p.change
-}
-
-func (p *pins) put(session string, at pin) {
-	p.drop(session)
-	p.pinned[session] = at
-	if p.on[at.Node] == nil {
-		p.on[at.Node] = map[string]bool{}
+	var silent []backend.Member
+	for _, m := range members {
+		if m.Phase != backend.Gone && (m.Incarnation == "" || p.listed[m.ID] != m.Incarnation) {
+			silent = append(silent, m)
+		}
 	}
-	p.on[at.Node][session] = true
+	return silent, p.change
 }
 
-func (p *pins) drop(session string) {
-	have, ok := p.pinned[session]
+func (p *pins) put(s session, at pin) {
+	p.drop(s)
+	p.pinned[s] = at
+	if p.on[at.Node] == nil {
+		p.on[at.Node] = map[session]bool{}
+	}
+	p.on[at.Node][s] = true
+}
+
+func (p *pins) drop(s session) {
+	have, ok := p.pinned[s]
 	if !ok {
 		return
 	}
-	delete(p.pinned, session)
-	delete(p.on[have.Node], session)
+	delete(p.pinned, s)
+	delete(p.on[have.Node], s)
 	if len(p.on[have.Node]) == 0 {
 		delete(p.on, have.Node)
 	}
@@ -204,11 +226,10 @@ func (p *pins) count() (active, inTransaction int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
+	ids := make(map[string]bool, len(p.seen))
 	for s, last := range p.seen {
-		if now.Sub(last) <= sessionIdle {
-			active++
-		} else if _, pinned := p.pinned[s]; pinned {
-			active++
+		if _, pinned := p.pinned[s]; pinned || now.Sub(last) <= sessionIdle {
+			ids[s.id] = true
 		}
 	}
 	for _, at := range p.pinned {
@@ -216,5 +237,5 @@ func (p *pins) count() (active, inTransaction int) {
 			inTransaction++
 		}
 	}
-	return active, inTransaction
+	return len(ids), inTransaction
 }

@@ -1,7 +1,10 @@
 package edge
 
 import (
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -29,14 +32,14 @@ func (c *call) record(o outcome, f *failure) {
 	}
 	r := Record{
 		ID: c.statement, Tenant: c.access.Tenant, Pool: c.access.Pool, User: c.access.UserName, Node: c.node,
-		SQL: sqltext.Redact(c.request.sql, maxSQL), Class: classWord(c.class(o)), Status: statusOK,
+		SQL: storable(sqltext.Redact(c.request.sql, maxSQL)), Class: classWord(c.class(o)), Status: statusOK,
 		Started: c.started, Duration: time.Since(c.started), Rows: o.rows, Bytes: o.bytes,
 	}
 	if c.access.Pool == "" {
-		r.Tenant, r.Pool, r.User = c.who.tenant, c.who.pool, c.edge.directory.Current().Name(c.who.user)
+		r.Tenant, r.Pool, r.User = c.refusedAt()
 	}
 	if f != nil {
-		r.Status, r.Error = f.status, cut(f.text, maxMessage)
+		r.Status, r.Error = f.status, storable(cut(f.text, maxMessage))
 	}
 	m := c.edge.metrics
 	m.statements.WithLabelValues(c.access.Tenant, c.access.Pool, r.Status).Inc()
@@ -44,6 +47,35 @@ func (c *call) record(o outcome, f *failure) {
 		m.duration.WithLabelValues(r.Tenant, r.Pool).Observe(r.Duration.Seconds())
 	}
 	c.edge.note(r)
+}
+
+// refusedAt says where a call that may enter no pool is recorded: in the history of its user's own
+// tenant, whatever it asked for. A name that only the client vouches for is left out unless it is plain.
+func (c *call) refusedAt() (tenant, pool, user string) {
+	d := c.edge.directory.Current()
+	tenant, user = d.Tenant(c.who.user), d.Name(c.who.user)
+	if (c.who.tenant == "" || c.who.tenant == tenant) && plain(c.who.pool) {
+		pool = c.who.pool
+	}
+	return tenant, pool, user
+}
+
+// maxName is the longest name that is recorded, in bytes: that of an e-mail address.
+const maxName = 254
+
+// plain reports whether the text has the shape of a name or an e-mail address.
+func plain(name string) bool {
+	if len(name) > maxName || !utf8.ValidString(name) {
+		return false
+	}
+	return !strings.ContainsFunc(name, func(r rune) bool {
+		return !unicode.In(r, unicode.L, unicode.M, unicode.N) && !strings.ContainsRune("._-+@'", r)
+	})
+}
+
+// storable takes out what Postgres does not take as text.
+func storable(text string) string {
+	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "\uFFFD")
 }
 
 func (c *call) counts(o outcome, f *failure) bool {

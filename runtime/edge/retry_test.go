@@ -205,6 +205,25 @@ func TestNodeDiesAfterTheFirstFrame(t *testing.T) {
 	}
 }
 
+// The only node's fault is told as it is: there is no other to wait for.
+func TestFaultOfTheOnlyNode(t *testing.T) {
+	s := newStack(t)
+	p := s.peer(backend.Dual)
+	s.serving(p)
+	_, addr := s.edge()
+	c := s.client(addr)
+	ctx := s.login(c, "ana")
+	p.refuseNext(wire.Transient)
+	start := time.Now()
+	_, _, err := query(ctx, c, "SELECT who")
+	if err == nil || strings.Contains(err.Error(), "nodes serving") || time.Since(start) > 2*time.Second {
+		t.Errorf("err = %v after %s", err, time.Since(start))
+	}
+	if _, _, err := query(ctx, c, "SELECT who"); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
 // A node that is dead for all but the fleet: what cannot have begun is given to another one.
 func TestDeadNodeIsPassedOver(t *testing.T) {
 	s := newStack(t)
@@ -290,6 +309,7 @@ func TestDecide(t *testing.T) {
 		"draining":                      {o: fails(wire.Draining), f: ok, want: elsewhere},
 		"draining where it must be":     {o: fails(wire.Draining), f: pinned, want: finish},
 		"broken read":                   {o: fails(""), f: read, want: elsewhere},
+		"broken read of a lone node":    {o: fails(""), f: with(func(f *facts) { f.read, f.alone = true, true }), want: finish},
 		"broken read, once":             {o: fails(""), f: with(func(f *facts) { f.read, f.moved = true, 1 }), want: finish},
 		"broken read without a budget":  {o: fails(""), f: read, poor: true, want: finish},
 		"broken read after a frame":     {o: fails("", delivered), f: read, want: finish},

@@ -35,10 +35,13 @@ func (u *upstream) replayable() bool {
 }
 
 // attach sends what is kept to the node of a new attempt, and from then on what comes. The previous
-// attempt has ended. Errors of the node show at its receiving end.
-func (u *upstream) attach(node grpc.ClientStream, start func(func())) {
+// attempt has ended. Errors of the node show at its receiving end. False: more has been sent than is kept.
+func (u *upstream) attach(node grpc.ClientStream, start func(func())) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if u.full {
+		return false
+	}
 	for _, f := range u.kept {
 		send(node, f.share())
 	}
@@ -50,6 +53,7 @@ func (u *upstream) attach(node grpc.ClientStream, start func(func())) {
 		u.reading = true
 		start(u.read)
 	}
+	return true
 }
 
 // read forwards until the client ends its side, or the call is over.

@@ -10,12 +10,16 @@ import (
 // authorize judges a statement by the permissions of a user. In this form a grant is of everything on
 // a database; what is granted in a finer way does not count, as it could not be enforced.
 func authorize(a *analysis, s Scope) *Refusal {
-	if a.open || s.Permissions.Admin || slices.ContainsFunc(s.Permissions.Grants, func(p wire.Permission) bool {
-		return grants(p, s.Catalog)
-	}) {
+	if a.open || Reaches(s.Permissions, s.Catalog) {
 		return nil
 	}
 	return refuse(NoPermission, "no permission on database %q", s.Catalog)
+}
+
+// Reaches reports whether the permissions are of everything on the catalog, which any statement that
+// touches it takes.
+func Reaches(p wire.Permissions, catalog string) bool {
+	return p.Admin || slices.ContainsFunc(p.Grants, func(one wire.Permission) bool { return grants(one, catalog) })
 }
 
 // grants reports whether p grants everything on the catalog.

@@ -29,13 +29,13 @@ type builtin struct {
 const deniedFunctions = `current_setting getvariable getenv write_log nextval currval setval
 	json_serialize_sql json_deserialize_sql json_serialize_plan json_execute_serialized_sql
 	sleep_ms pg_sleep txid_current current_connection_id current_transaction_id current_query_id
-	current_query in_search_path get_block_size parse_duckdb_log_message stats vector_type
+	current_query in_search_path get_block_size setseed parse_duckdb_log_message stats vector_type
 	finalize combine make_type query query_table
 	format_type pg_get_constraintdef pg_get_viewdef`
 
 // volatileFunctions are allowed although their result differs from call to call. Others that are
 // volatile are refused, so that a later version's are until somebody has looked at them.
-const volatileFunctions = `random uuid uuidv4 uuidv7 gen_random_uuid setseed error`
+const volatileFunctions = `random uuid uuidv4 uuidv7 gen_random_uuid error`
 
 // allowedTables are the table functions that may be called: they read nothing but their arguments.
 const allowedTables = `range generate_series unnest`

@@ -47,8 +47,7 @@ func code(err error) string {
 func TestCheckSaysWhatAStatementIs(t *testing.T) {
 	table := func(name, privilege string) Table { return Table{Name: name, Privilege: privilege} }
 	tests := map[string]Statement{
-		"select 1":            {Class: wire.Read, Kind: Select, ReadOnly: true},
-		"select setseed(0.5)": {Class: wire.Read, Kind: Select, Leaves: true},
+		"select 1": {Class: wire.Read, Kind: Select, ReadOnly: true},
 		"from a, lake.s.b": {Class: wire.Read, Kind: Select, ReadOnly: true,
 			Tables: []Table{table("a", "select"), {Catalog: "lake", Schema: "s", Name: "b", Privilege: "select"}}},
 		"with recursive a as (from a union all from a), b as (from c) from a, b, main.b": {

@@ -35,7 +35,6 @@ func (g *Guard) query(ctx context.Context, sql string, names resolver, a *analys
 		a.Tables = append(a.Tables, t)
 	}
 	a.Parameters = a.Parameters || w.params
-	a.Leaves = a.Leaves || w.leaves
 	return nil
 }
 

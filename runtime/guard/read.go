@@ -70,7 +70,7 @@ func (g *Guard) readQuery(ctx context.Context, p *phrase) error {
 	if err := g.query(ctx, p.a.SQL, p.names, p.a); err != nil {
 		return err
 	}
-	p.a.ReadOnly = !p.a.Leaves
+	p.a.ReadOnly = true
 	p.a.open = len(p.a.Tables) == 0
 	return nil
 }

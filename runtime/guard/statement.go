@@ -63,7 +63,7 @@ type Statement struct {
 	Kind  Kind
 	// ReadOnly says that running it changes nothing in the lake and nothing in the session.
 	ReadOnly bool
-	// Leaves says that it leaves state in the session: a setting, a temporary object, a seed.
+	// Leaves says that it leaves state in the session: a setting or a temporary object.
 	Leaves bool
 	// Temporary says that what it writes or creates is a temporary object.
 	Temporary bool

@@ -29,7 +29,6 @@ type walker struct {
 	lambdas int
 	nodes   int
 	params  bool // it has parameters
-	leaves  bool // it calls a function that leaves state in the session
 }
 
 // reference is a table that is named. One that is not fixed may be a common table expression.
@@ -230,7 +229,6 @@ func (w *walker) end(o *object) {
 			return
 		}
 		w.refuse(w.names.builtin.call(o.function))
-		w.leaves = w.leaves || sqltext.Fold(o.function) == "setseed"
 	case "WINDOW":
 		w.refuse(w.names.builtin.call(o.function))
 	case "PARAMETER":

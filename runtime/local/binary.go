@@ -32,7 +32,9 @@ func (b *Backend) executable() (string, error) {
 	b.binary.mu.Lock()
 	defer b.binary.mu.Unlock()
 	if b.binary.path != "" {
-		return b.binary.path, nil
+		if _, err := os.Stat(b.binary.path); err == nil { // the state directory may have been purged
+			return b.binary.path, nil
+		}
 	}
 	if err := b.makeStateDir("bin"); err != nil {
 		return "", err

@@ -60,8 +60,10 @@ func (b *Backend) RemoveData(ctx context.Context, databaseID string) error {
 			return fmt.Errorf("remove data of %s: %w", databaseID, err)
 		}
 	}
-	if err := os.RemoveAll(gone); err != nil {
-		return fmt.Errorf("remove data of %s: %w", databaseID, err)
+	for _, remains := range []string{gone, b.spare(databaseID, "new")} { // the latter of a making cut short
+		if err := os.RemoveAll(remains); err != nil {
+			return fmt.Errorf("remove data of %s: %w", databaseID, err)
+		}
 	}
 	return nil
 }
@@ -225,8 +227,14 @@ func (b *Backend) lockData(ctx context.Context) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
+	return lockFile(ctx, f)
+}
+
+// lockFile waits for a lock that is only ever held for the time of a few system calls. To unlock closes
+// the file.
+func lockFile(ctx context.Context, f *os.File) (unlock func(), err error) {
 	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX) // held for the time of a few system calls
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX)
 		if err == nil {
 			return func() { f.Close() }, nil
 		}

@@ -56,6 +56,35 @@ func TestInitLake(t *testing.T) {
 	}
 }
 
+// What a killed runner left goes with the next task; what a running one works in stays.
+func TestRemainsOfTasksAreSwept(t *testing.T) {
+	p := newPlace(t)
+	b := p.open(t)
+	make := func() (string, *os.File) {
+		t.Helper()
+		dir, lock, err := b.makeTaskDir(t.Context(), self)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return dir, lock
+	}
+	left, lock := make()
+	held, other := make()
+	defer other.Close()
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.InitLake(t.Context(), p.task(p.database, "")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("remains are still there: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(held, "tmp")); err != nil {
+		t.Errorf("what is in use was removed: %v", err)
+	}
+}
+
 func TestTaskErrorIsScrubbed(t *testing.T) {
 	p := newPlace(t)
 	err := p.open(t).InitLake(t.Context(), p.task(p.database, fakenode.Crash))
@@ -84,11 +113,18 @@ func TestRemoveData(t *testing.T) {
 		}
 	}
 	exists(true)
+	fresh := b.spare(p.database, "new")
+	if err := os.MkdirAll(filepath.Join(fresh, filesName), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for range 2 {
 		if err := b.RemoveData(t.Context(), p.database); err != nil {
 			t.Fatal(err)
 		}
 		exists(false)
+	}
+	if _, err := os.Stat(fresh); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what a making cut short has left is still there: %v", err)
 	}
 	unmarked, wrong := uuid.NewString(), uuid.NewString()
 	for _, id := range []string{unmarked, wrong} {
@@ -246,6 +282,19 @@ func TestBinaryIsCopied(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(bin); err != nil || len(entries) != 2 {
 		t.Errorf("copies %v, %v; want the one in use and the new one", entries, err)
+	}
+	b := p.open(t)
+	for range 2 { // the second after the state directory was purged
+		path, err := b.executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
+		if err := os.RemoveAll(bin); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -56,7 +56,10 @@ func (b *Backend) watchNew(
 		return nil, err
 	}
 	for _, r := range records {
-		p, ok := b.running(r, found)
+		p, ok, err := b.running(r, found)
+		if err != nil {
+			return nil, err
+		}
 		if !ok {
 			p = r.Process
 		}

@@ -5,11 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/qod-io/qod/runtime/wire"
 )
@@ -40,7 +43,7 @@ func (b *Backend) LoadTPCH(ctx context.Context, task wire.LakeTask) (string, err
 	return out, nil
 }
 
-// runTask runs `qod node FLAG` with the task on descriptor 3. When ctx ends it is killed.
+// runTask runs `qod node FLAG` with the task on descriptor 3, and on 4 the lock of its directory. When ctx ends it is killed.
 func (b *Backend) runTask(ctx context.Context, o owner, flag string, task wire.LakeTask) (string, error) {
 	if err := b.checkDataPath(&task.Lake); err != nil {
 		return "", err
@@ -49,11 +52,12 @@ func (b *Backend) runTask(ctx context.Context, o owner, flag string, task wire.L
 	if err != nil {
 		return "", err
 	}
-	dir, err := b.makeTaskDir(o)
+	dir, lock, err := b.makeTaskDir(ctx, o)
 	if err != nil {
 		return "", err
 	}
 	defer os.RemoveAll(dir)
+	defer lock.Close()
 	task.TempDir = filepath.Join(dir, "tmp")
 	config, err := sealedFile(task)
 	if err != nil {
@@ -65,9 +69,12 @@ func (b *Backend) runTask(ctx context.Context, o owner, flag string, task wire.L
 	cmd := exec.CommandContext(ctx, path, "node", flag)
 	cmd.Dir, cmd.Env = dir, environment()
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	cmd.ExtraFiles = []*os.File{config}
+	cmd.ExtraFiles = []*os.File{config, lock} // a task that outlives us keeps what it works in
 	cmd.SysProcAttr = o.attributes()
 	cmd.WaitDelay = 5 * time.Second
+	if err := keepDescriptors(); err != nil {
+		return "", err
+	}
 	if err := cmd.Run(); err != nil {
 		return "", taskError(ctx, err, shorten(scrub(string(stderr.kept), task.Lake.Password)))
 	}
@@ -85,19 +92,72 @@ func (b *Backend) checkDataPath(lake *wire.Lake) error {
 	return nil
 }
 
-// makeTaskDir makes a directory for one task, whose part tmp belongs to the owner.
-func (b *Backend) makeTaskDir(o owner) (string, error) {
+// makeTaskDir makes a directory for one task, whose part tmp belongs to the owner. It is locked for as
+// long as somebody holds the file. Directories that nobody holds any more are removed.
+func (b *Backend) makeTaskDir(ctx context.Context, o owner) (string, *os.File, error) {
 	if err := b.makeStateDir("tasks"); err != nil {
-		return "", err
+		return "", nil, err
 	}
-	dir, err := os.MkdirTemp(filepath.Join(b.cfg.StateDir, "tasks"), "task-")
+	tasks := filepath.Join(b.cfg.StateDir, "tasks")
+	all, err := os.Open(tasks)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	if err := errors.Join(os.Chmod(dir, 0o711), o.mkdir(filepath.Join(dir, "tmp"))); err != nil {
-		return "", errors.Join(err, os.RemoveAll(dir))
+	unlock, err := lockFile(ctx, all)
+	if err != nil {
+		return "", nil, err
 	}
-	return dir, nil
+	defer unlock()
+	if err := sweepTasks(tasks); err != nil {
+		return "", nil, err
+	}
+	dir, err := os.MkdirTemp(tasks, "task-")
+	if err != nil {
+		return "", nil, err
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, taskLock), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return "", nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	if err := errors.Join(flock(lock), os.Chmod(dir, 0o711), o.mkdir(filepath.Join(dir, "tmp"))); err != nil {
+		return "", nil, errors.Join(err, lock.Close(), os.RemoveAll(dir))
+	}
+	return dir, lock, nil
+}
+
+const taskLock = "lock"
+
+// sweepTasks removes what tasks have left whose runner was killed, and that have ended themselves.
+func sweepTasks(tasks string) error {
+	dirs, err := filepath.Glob(filepath.Join(tasks, "task-*"))
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		if err := sweepTask(dir); err != nil {
+			return fmt.Errorf("remove remains of a task: %w", err)
+		}
+	}
+	return nil
+}
+
+func sweepTask(dir string) error {
+	lock, err := os.OpenFile(filepath.Join(dir, taskLock), os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) { // cut short before it was locked
+		return os.RemoveAll(dir)
+	}
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	err = flock(lock)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return os.RemoveAll(dir)
 }
 
 func taskError(ctx context.Context, err error, said string) error {

@@ -82,9 +82,9 @@ func (b *Backend) spawn(cmd *exec.Cmd, r *record) error {
 	}
 	delete(b.reasons, r.ID)
 	b.children[r.ID] = cmd.Process.Pid
-	p, _, ok := lookup(cmd.Process.Pid)
-	if !ok {
-		return fmt.Errorf("process %d cannot be looked up: is /proc mounted?", cmd.Process.Pid)
+	p, _, err := lookup(cmd.Process.Pid)
+	if err != nil {
+		return errors.Join(fmt.Errorf("look up process %d: %w", cmd.Process.Pid, err), cmd.Process.Kill())
 	}
 	r.Process = p
 	return cmd.Process.Release()
@@ -126,6 +126,9 @@ func (b *Backend) makeNodeDir(id string, owner owner) error {
 		return err
 	}
 	if err := os.Mkdir(b.nodeDir(id), 0o711); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := os.Chmod(b.nodeDir(id), 0o711); err != nil { // whatever the umask is
 		return err
 	}
 	if err := os.RemoveAll(b.tempDir(id)); err != nil { // of an earlier start of the same node

@@ -95,8 +95,16 @@ func (b *Backend) List(ctx context.Context) ([]backend.Node, error) {
 	}
 	var nodes []backend.Node
 	for _, r := range records {
-		if r, ok := b.settled(r); ok {
-			nodes = append(nodes, b.node(r, found))
+		r, ok, err := b.settled(r)
+		if err != nil {
+			return nil, fmt.Errorf("list nodes: %w", err)
+		}
+		if ok {
+			n, err := b.node(r, found)
+			if err != nil {
+				return nil, fmt.Errorf("list nodes: %w", err)
+			}
+			nodes = append(nodes, n)
 		}
 		delete(found, r.ID)
 	}
@@ -109,42 +117,48 @@ func (b *Backend) List(ctx context.Context) ([]backend.Node, error) {
 
 // settled returns the record again if it was an intent when it was read, or false while this Backend is
 // starting the node.
-func (b *Backend) settled(r record) (record, bool) {
+func (b *Backend) settled(r record) (record, bool, error) {
 	if r.Process.PID != 0 {
-		return r, true
+		return r, true, nil
 	}
 	b.mu.Lock()
 	starting := b.starting[r.ID]
 	b.mu.Unlock()
 	if starting {
-		return r, false
+		return r, false, nil
 	}
-	if again, err := b.readRecord(r.ID); err == nil {
-		return again, true
+	again, err := b.readRecord(r.ID)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, true, nil
 	}
-	return r, true
+	return again, true, err
 }
 
 // node says what a record and the processes that were found tell of a node.
-func (b *Backend) node(r record, found map[string]process) backend.Node {
+func (b *Backend) node(r record, found map[string]process) (backend.Node, error) {
 	n := r.node()
-	if p, ok := b.running(r, found); ok {
+	p, ok, err := b.running(r, found)
+	if err != nil {
+		return n, err
+	}
+	if ok {
 		n.PID = p.PID
-		return n
+		return n, nil
 	}
 	n.Exited = true
 	n.Reason = b.exitReason(r)
-	return n
+	return n, nil
 }
 
 // running returns the node's process: the recorded one, or, where a start was cut short before the
 // process was recorded, the one that says it is that node.
-func (b *Backend) running(r record, found map[string]process) (process, bool) {
+func (b *Backend) running(r record, found map[string]process) (process, bool, error) {
 	if r.Process.PID == 0 {
 		p, ok := found[r.ID]
-		return p, ok
+		return p, ok, nil
 	}
-	return r.Process, r.Process.is(r.ID)
+	ok, err := r.Process.is(r.ID)
+	return r.Process, ok, err
 }
 
 func (b *Backend) exitReason(r record) string {
@@ -199,7 +213,11 @@ func (b *Backend) start(id string, spec backend.Spec) (backend.Node, error) {
 		if err != nil {
 			return backend.Node{}, err
 		}
-		if p, ok := b.running(r, found); ok {
+		p, ok, err := b.running(r, found)
+		if err != nil {
+			return backend.Node{}, err
+		}
+		if ok {
 			r.Process = p
 			return r.node(), b.writeRecord(r)
 		}

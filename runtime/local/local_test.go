@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
+	"golang.org/x/sys/unix"
 
 	"github.com/qod-io/qod/runtime/backend"
 	"github.com/qod-io/qod/runtime/wire"
@@ -153,6 +154,21 @@ func TestNodeIsAlone(t *testing.T) {
 	}
 }
 
+func TestNodeDirIsAsOpenUnderAnyUmask(t *testing.T) {
+	b := newPlace(t).open(t)
+	id := uuid.NewString()
+	old := syscall.Umask(0o077)
+	err := b.makeNodeDir(id, self)
+	syscall.Umask(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(b.nodeDir(id))
+	if err != nil || info.Mode().Perm() != 0o711 {
+		t.Errorf("the node's directory: %v, %v", info, err)
+	}
+}
+
 // inherited reports whether this process holds the same pipe.
 func inherited(pipe string) bool {
 	fds, err := os.ReadDir("/proc/self/fd")
@@ -244,5 +260,52 @@ func TestConfigIsSealed(t *testing.T) {
 	}
 	if err := f.Truncate(0); err == nil {
 		t.Error("the configuration can be cut")
+	}
+}
+
+// A process that cannot be looked at for want of descriptors is not one that has ended.
+func TestUnreadableProcIsAnError(t *testing.T) {
+	p := newPlace(t)
+	b := p.open(t)
+	id := uuid.NewString()
+	n, err := b.Start(t.Context(), id, p.spec(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, n)
+	r, err := b.readRecord(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := exhaust(t)
+	is, err := r.Process.is(id)
+	nodes, listErr := b.List(t.Context())
+	full()
+	if is || err == nil || absent(err) {
+		t.Errorf("without descriptors: is = %t, %v", is, err)
+	}
+	if listErr == nil {
+		t.Errorf("without descriptors the list is %+v", nodes)
+	}
+	if is, err := r.Process.is(id); err != nil || !is {
+		t.Errorf("with descriptors: is = %t, %v", is, err)
+	}
+}
+
+// exhaust leaves this process no descriptor to open.
+func exhaust(t *testing.T) (restore func()) {
+	t.Helper()
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	none := unix.Rlimit{Cur: 3, Max: limit.Max}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &none); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -191,8 +191,8 @@ func waiter(t *testing.T, args ...string) process {
 		in.Close()
 		_ = cmd.Wait() // a test that fails may have killed it
 	})
-	p, _, ok := lookup(cmd.Process.Pid)
-	if !ok {
+	p, _, err := lookup(cmd.Process.Pid)
+	if err != nil {
 		t.Fatal("the waiter is not there")
 	}
 	return p
@@ -229,7 +229,7 @@ func (p place) forge(t *testing.T) (ids []string, untouched func() bool) {
 	foreign = append(foreign, innocent)
 	return ids, func() bool {
 		for _, p := range foreign {
-			if now, alive, ok := lookup(p.PID); !ok || !alive || now != p {
+			if now, alive, err := lookup(p.PID); err != nil || !alive || now != p {
 				return false
 			}
 		}
@@ -238,8 +238,8 @@ func (p place) forge(t *testing.T) (ids []string, untouched func() bool) {
 }
 
 func alive(_ *testing.T, n backend.Node) bool {
-	_, alive, ok := lookup(n.PID)
-	return ok && alive
+	_, alive, err := lookup(n.PID)
+	return err == nil && alive
 }
 
 func await(t *testing.T, n backend.Node) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -25,49 +26,67 @@ type process struct {
 // killWait is how long a process may take to vanish after SIGKILL: a sick disk can hold it.
 const killWait = 10 * time.Second
 
-// lookup returns the process that has the pid now. It is alive until it is a zombie.
-func lookup(pid int) (p process, alive, ok bool) {
+// absent reports whether an error of reading from /proc means that there is no such process. No other
+// error means that.
+func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) }
+
+// lookup returns the process that has the pid now, or an error that is absent. It is alive until it is
+// a zombie.
+func lookup(pid int) (p process, alive bool, err error) {
 	raw, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
-		return process{}, false, false
+		return process{}, false, err
 	}
 	// The second field is the name in parentheses, and may hold anything, also parentheses.
 	fields := strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:]))
 	if len(fields) < 20 {
-		return process{}, false, false
+		return process{}, false, fmt.Errorf("the state of process %d has %d fields", pid, len(fields))
 	}
 	start, err := strconv.ParseUint(fields[19], 10, 64)
 	if err != nil {
-		return process{}, false, false
+		return process{}, false, fmt.Errorf("read start of process %d: %w", pid, err)
 	}
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		return process{}, false, false
+		return process{}, false, fmt.Errorf("read boot: %v", err) // not wrapped: it says nothing of the process
 	}
 	alive = fields[0] != "Z" && fields[0] != "X"
-	return process{PID: pid, Start: start, Boot: string(bytes.TrimSpace(boot))}, alive, true
+	return process{PID: pid, Start: start, Boot: string(bytes.TrimSpace(boot))}, alive, nil
 }
 
 // is reports whether the process still runs and says it is that node.
-func (p process) is(node string) bool {
-	now, alive, ok := lookup(p.PID)
-	return ok && alive && now == p && nodeArgument(p.PID) == node
+func (p process) is(node string) (bool, error) {
+	now, alive, err := lookup(p.PID)
+	if absent(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look up process %d: %w", p.PID, err)
+	}
+	if !alive || now != p {
+		return false, nil
+	}
+	id, err := nodeArgument(p.PID)
+	return id == node, err
 }
 
 // nodeArguments are those of a node's process, for people who read a list of processes and for scan.
 func nodeArguments(id string) []string { return []string{"qod", "node", "--id", id} }
 
 // nodeArgument returns the node that the process says it is, or nothing.
-func nodeArgument(pid int) string {
+func nodeArgument(pid int) (string, error) {
 	raw, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
+	if absent(err) {
+		return "", nil
+	}
 	if err != nil {
-		return ""
+		return "", fmt.Errorf("read arguments of process %d: %w", pid, err)
 	}
 	args := strings.Split(strings.TrimSuffix(string(raw), "\x00"), "\x00")
 	if len(args) != 4 || args[1] != "node" || args[2] != "--id" || checkID(args[3]) != nil {
-		return ""
+		return "", nil
 	}
-	return args[3]
+	return args[3], nil
 }
 
 // scan looks through all processes for nodes of this state directory, by arguments and working directory.
@@ -82,30 +101,59 @@ func (b *Backend) scan() (map[string]process, error) {
 		if err != nil {
 			continue
 		}
-		id := nodeArgument(pid)
-		if id == "" || !b.worksFor(pid, id) {
-			continue
+		id, p, err := b.nodeOf(pid)
+		if err != nil {
+			return nil, err
 		}
-		if p, alive, ok := lookup(pid); ok && alive {
+		if id != "" {
 			found[id] = p
 		}
 	}
 	return found, nil
 }
 
+// nodeOf returns the node of this state directory that the process is, or nothing.
+func (b *Backend) nodeOf(pid int) (string, process, error) {
+	id, err := nodeArgument(pid)
+	if errors.Is(err, os.ErrPermission) { // another user's on a host that hides these: no node of ours
+		return "", process{}, nil
+	}
+	if err != nil || id == "" {
+		return "", process{}, err
+	}
+	if ours, err := b.worksFor(pid, id); err != nil || !ours {
+		return "", process{}, err
+	}
+	p, alive, err := lookup(pid)
+	switch {
+	case absent(err), err == nil && !alive:
+		return "", process{}, nil
+	case err != nil:
+		return "", process{}, fmt.Errorf("look up process %d: %w", pid, err)
+	}
+	return id, p, nil
+}
+
 // worksFor reports whether the process runs in the node's directory. That cannot be read of every
 // process; then the node's record has to vouch for it.
-func (b *Backend) worksFor(pid int, id string) bool {
+func (b *Backend) worksFor(pid int, id string) (bool, error) {
 	dir, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "cwd"))
 	if errors.Is(err, os.ErrPermission) {
-		_, err := os.Stat(b.recordPath(id))
-		return err == nil
+		if _, err = os.Stat(b.recordPath(id)); err == nil {
+			return true, nil
+		}
 	}
-	want, linkErr := filepath.EvalSymlinks(b.cfg.StateDir)
-	if err != nil || linkErr != nil {
-		return false
+	var want string
+	if err == nil {
+		want, err = filepath.EvalSymlinks(b.cfg.StateDir)
 	}
-	return strings.TrimSuffix(dir, " (deleted)") == filepath.Join(want, "nodes", id)
+	if absent(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("find where process %d works: %w", pid, err)
+	}
+	return strings.TrimSuffix(dir, " (deleted)") == filepath.Join(want, "nodes", id), nil
 }
 
 // open returns a descriptor of the process, or nil when it has ended or is not that node. What the
@@ -119,8 +167,9 @@ func (p process) open(node string) (*os.File, error) {
 		return nil, fmt.Errorf("open process %d: %w", p.PID, err)
 	}
 	f := os.NewFile(uintptr(fd), "pidfd")
-	if !p.is(node) {
-		return nil, f.Close()
+	ok, err := p.is(node)
+	if err != nil || !ok {
+		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/flight"
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 	pb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -71,8 +70,8 @@ func TestAssertions(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			ctx := metadata.AppendToOutgoingContext(t.Context(), test.md...)
-			c := &client{n: n}
-			_, err := raw.GetFlightInfo(ctx, &flight.FlightDescriptor{Type: flight.DescriptorCMD, Cmd: body}, grpc.Trailer(&c.trailer))
+			c := &client{n: n, last: &lastTrailer{}}
+			_, err := raw.GetFlightInfo(ctx, &flight.FlightDescriptor{Type: flight.DescriptorCMD, Cmd: body}, c.last.follow())
 			c.wantCode(err, test.code, test.reason)
 		})
 	}

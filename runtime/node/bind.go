@@ -11,10 +11,15 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
+// maxParameters bounds the parameters of one statement, in bytes.
+const maxParameters = 64 << 20
+
 // parameters are the rows that a client bound to a prepared statement. A nil *parameters is none.
 type parameters struct {
 	batches []arrow.RecordBatch
 	rows    int
+	bytes   int64
+	kept    int // under how many ids a session keeps them; guarded by its sets' mutex
 }
 
 // readParameters takes all rows from a client's stream. A stream without columns binds nothing, and
@@ -25,6 +30,11 @@ func readParameters(r flight.MessageReader) (*parameters, error) {
 		b := r.RecordBatch()
 		if b.NumCols() == 0 || b.NumRows() == 0 {
 			continue
+		}
+		if p.bytes += sizeOf(b); p.bytes > maxParameters {
+			releaseAll(p.batches)
+			return nil, faultf(codes.ResourceExhausted, "",
+				"the parameters take more than %d MiB, the limit of one statement: bind fewer rows at a time", maxParameters>>20)
 		}
 		b.Retain()
 		p.batches = append(p.batches, b)
@@ -69,6 +79,9 @@ func (q *cursor) bind(values []duck.Value) error {
 		return faultf(codes.InvalidArgument, "", "the statement has %d parameters, %d are bound", n, len(values))
 	}
 	for i, v := range values {
+		if v.Ptr == nil {
+			return faultf(codes.InvalidArgument, "", "parameter %d is no value", i+1)
+		}
 		if duck.BindValue(q.stmt, duck.IdxT(i+1), v) == duck.StateError {
 			return kindFault("Invalid Input", "bind parameter: "+duck.PrepareError(q.stmt))
 		}

@@ -249,7 +249,7 @@ func TestExplicitDDLSideBySide(t *testing.T) {
 	}
 	beside, end := context.WithCancel(t.Context())
 	others := make(chan struct{})
-	n.client("s0").exec("CREATE TABLE log (i INTEGER)")
+	n.client("s0").exec("CREATE TABLE log (i INTEGER)") // amid the transactions: that is when others missed it
 	for _, sql := range []string{"SELECT count(*) FROM log", "INSERT INTO log VALUES (1)"} {
 		c := n.client("beside " + sql)
 		go func() {
@@ -280,7 +280,7 @@ func TestExplicitDDLSideBySide(t *testing.T) {
 }
 
 func TestLatch(t *testing.T) {
-	l := newLatch()
+	l := newChanges()
 	a, b, c := l.grip(), l.grip(), l.grip()
 	ctx := t.Context()
 	for _, g := range []*grip{a, b} {
@@ -290,7 +290,7 @@ func TestLatch(t *testing.T) {
 	}
 	alone := make(chan error, 1)
 	go func() { alone <- a.alone(ctx) }()
-	eventually(t, "the wait", func() bool { l.mu.Lock(); defer l.mu.Unlock(); return l.waiting == 1 })
+	eventually(t, "the wait", func() bool { l.mu.Lock(); defer l.mu.Unlock(); return l.upgrading != nil })
 	if err := asFault(b.alone(ctx)); err.code != codes.Aborted || !strings.Contains(err.message, "not run") {
 		t.Errorf("two that wait for each other: %v", err)
 	}

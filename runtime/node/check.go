@@ -83,5 +83,5 @@ func guardFault(err error) error {
 	return err
 }
 
-// reach says whether the caller may see the lake's tables.
-func reach(p wire.Permissions) bool { return p.Admin || len(p.Grants) > 0 }
+// reach says whether the caller may see the lake's tables: who may not query them may not.
+func (s *server) reach(p wire.Permissions) bool { return guard.Reaches(p, s.cfg.Lake.Name) }

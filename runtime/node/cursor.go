@@ -6,6 +6,10 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	duck "github.com/duckdb/duckdb-go-bindings"
+	"google.golang.org/grpc/codes"
+
+	"github.com/qod-io/qod/runtime/guard"
+	"github.com/qod-io/qod/runtime/wire"
 )
 
 // cursor is a prepared statement on a connection and, once started, its result. It must be closed, and
@@ -35,6 +39,21 @@ func (c *conn) prepare(ctx context.Context, sql string) (*cursor, error) {
 	return q, nil
 }
 
+// prepareChecked is prepare for a statement that the guard let through. What the engine takes for another
+// kind of statement than the guard did is refused.
+func (c *conn) prepareChecked(ctx context.Context, st statement) (*cursor, error) {
+	q, err := c.prepare(ctx, st.SQL)
+	if err != nil {
+		return nil, err
+	}
+	if kind := duck.PreparedStatementType(q.stmt); !guard.Matches(st.Statement, kind) {
+		q.close()
+		return nil, faultf(codes.PermissionDenied, wire.Denied,
+			"the statement was checked as %s, and the engine takes it for another kind (%d)", st.Kind, kind)
+	}
+	return q, nil
+}
+
 func (q *cursor) close() {
 	q.finish()
 	duck.DestroyPrepare(&q.stmt)
@@ -42,6 +61,7 @@ func (q *cursor) close() {
 
 // finish ends the result, so that the statement can be started again.
 func (q *cursor) finish() {
+	defer q.conn.last.inEngine()()
 	duck.DestroyArrowOptions(&q.options)
 	duck.DestroyResult(&q.result)
 	duck.DestroyPending(&q.pending)
@@ -166,9 +186,18 @@ func (c *conn) collect(ctx context.Context, sql string, args ...string) ([]arrow
 	return q.drain(ctx)
 }
 
-// drain reads the rest of the rows.
+// maxDrained bounds a result that is kept whole, in bytes.
+const maxDrained = 64 << 20
+
+func errTooLarge() error {
+	return faultf(codes.ResourceExhausted, "",
+		"the result of the statement takes more than %d MiB, the limit for what is kept", maxDrained>>20)
+}
+
+// drain reads the rest of the rows, which must be no more than maxDrained bytes.
 func (q *cursor) drain(ctx context.Context) ([]arrow.RecordBatch, error) {
 	var all []arrow.RecordBatch
+	total := int64(0)
 	for {
 		rec, err := q.next(ctx)
 		if err != nil {
@@ -179,6 +208,10 @@ func (q *cursor) drain(ctx context.Context) ([]arrow.RecordBatch, error) {
 			return all, nil
 		}
 		all = append(all, rec)
+		if total += sizeOf(rec); total > maxDrained {
+			releaseAll(all)
+			return nil, errTooLarge()
+		}
 	}
 }
 

@@ -56,14 +56,24 @@ func (e *engine) connect() (*conn, error) {
 
 // conn is a connection to the engine. One call at a time may use it.
 type conn struct {
-	c duck.Connection
+	c       duck.Connection
+	strayed bool       // it is not in the default schema
+	last    *execution // that used it, if any: cleaning up after it is its call too
 }
 
-func (c *conn) close() { duck.Disconnect(&c.c) }
+// close ends the connection. A transaction that is open on it is rolled back.
+func (c *conn) close() {
+	defer c.last.inEngine()()
+	duck.Disconnect(&c.c)
+}
 
 // during runs f, a call into the engine. When ctx ends first, it interrupts the connection until f
 // returns. No interrupt outlives during, so none ever hits the next statement.
 func (c *conn) during(ctx context.Context, f func()) {
+	if x := executionOf(ctx); x != nil {
+		c.last = x
+	}
+	defer c.last.inEngine()()
 	returned, quiet := make(chan struct{}), make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(quiet)

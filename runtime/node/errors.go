@@ -24,6 +24,8 @@ type fault struct {
 	reason  wire.Reason
 	message string
 	kind    string // the engine's name of the error, as in "Binder"; empty when it is not the engine's
+	// untouched says that the statement was not run, and may be sent again under the same id.
+	untouched bool
 }
 
 func (f *fault) Error() string { return f.message }
@@ -91,7 +93,7 @@ func kindFault(kind, message string) *fault {
 	switch kind {
 	case "Parser", "Syntax", "Binder", "Conversion", "Invalid Input", "Out of Range", "Invalid type",
 		"Invalid Type", "Mismatch Type", "Unknown Type", "Decimal", "Divide by Zero", "Expression",
-		"Parameter Not Resolved", "Parameter Not Allowed", "Settings", "Object Size", "Sequence", "Invalid":
+		"Parameter Not Resolved", "Parameter Not Allowed", "Settings", "Object Size", "Sequence":
 		f.code = codes.InvalidArgument
 	case "Catalog":
 		f.code = codes.NotFound
@@ -112,7 +114,7 @@ func kindFault(kind, message string) *fault {
 		f.code = codes.Canceled
 	case "FATAL", "INTERNAL":
 		f.code, f.reason = codes.Internal, wire.Fatal
-	case "IO", "Connection", "Network", "HTTP", "":
+	case "IO", "Connection", "Network", "HTTP", "Invalid", "": // "Invalid" is what Postgres's client throws
 		f.code, f.reason = codes.Unavailable, wire.Transient
 	}
 	return f

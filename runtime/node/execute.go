@@ -11,36 +11,45 @@ import (
 )
 
 // runOnce runs a statement for each row of its parameters and puts what it answers into o. Outside a
-// transaction several rows are one transaction, so that all of them count or none.
-func runOnce(ctx context.Context, l *lane, q query, o *outcome) error {
-	several := q.parameters != nil && q.parameters.rows > 1 && !l.open
-	if !several {
-		return runRows(ctx, l.conn, q, o)
+// transaction several rows are one transaction, so that all of them count or none; and so is a statement
+// that returns rows, which may be too many to keep.
+func (s *server) runOnce(ctx context.Context, l *lane, q query, o *outcome) error {
+	several := q.parameters != nil && q.parameters.rows > 1
+	if l.open || !(several || q.st.Returning) {
+		return s.runRows(ctx, l, q, o)
 	}
 	if q.st.Class == wire.DDL {
 		return faultf(codes.InvalidArgument, "", "a statement that changes tables takes one row of parameters")
 	}
-	if err := l.conn.run(ctx, "BEGIN TRANSACTION"); err != nil {
+	if err := l.begin(ctx, "BEGIN TRANSACTION"); err != nil {
 		return err
 	}
-	if err := runRows(ctx, l.conn, q, o); err != nil {
+	if err := s.runRows(ctx, l, q, o); err != nil {
 		_ = l.tidy(ctx, "ROLLBACK") // the statement's error is the one to tell
 		return err
 	}
-	if err := l.conn.run(ctx, "COMMIT"); err != nil {
+	if err := l.conn.run(context.WithoutCancel(ctx), "COMMIT"); err != nil {
 		_ = l.tidy(ctx, "ROLLBACK")
 		return errNotCommitted(err)
 	}
 	return nil
 }
 
-func runRows(ctx context.Context, conn *conn, q query, o *outcome) error {
-	cur, err := conn.prepare(ctx, q.st.SQL)
+func (s *server) runRows(ctx context.Context, l *lane, q query, o *outcome) error {
+	plan, err := s.planning(ctx, l)
+	if err != nil {
+		return err
+	}
+	defer plan.release()
+	cur, err := l.conn.prepareChecked(ctx, q.st)
 	if err != nil {
 		return err
 	}
 	defer cur.close()
-	changed := false
+	if q.st.Class != wire.DDL && l.grip.holds != holdsAlone {
+		plan.release()
+	}
+	changed, took, kept := false, false, int64(0)
 	err = q.parameters.each(func(values []duckValue) error {
 		if err := cur.bind(values); err != nil {
 			return err
@@ -49,16 +58,24 @@ func runRows(ctx context.Context, conn *conn, q query, o *outcome) error {
 			return err
 		}
 		defer cur.finish()
-		rows, err := cur.drain(ctx)
+		took = true
+		rows, err := cur.drain(context.WithoutCancel(ctx)) // it is done, and its call must not end otherwise
 		if err != nil {
 			return err
 		}
 		defer releaseAll(rows)
+		for _, b := range rows {
+			kept += sizeOf(b)
+		}
 		o.schema = cur.schema
 		changed = countsRows(q.st, cur.schema)
+		if !changed && kept > maxDrained {
+			return errTooLarge()
+		}
 		return o.take(rows, changed)
 	})
 	if err != nil {
+		l.torn = took
 		return err
 	}
 	if changed && q.parameters != nil && q.parameters.rows > 1 {
@@ -84,6 +101,9 @@ func (o *outcome) take(rows []arrow.RecordBatch, changed bool) error {
 		if count, ok := b.Column(0).(*array.Int64); ok && count.Len() > 0 {
 			o.rows += count.Value(0)
 		}
+	}
+	if changed {
+		o.batches = nil // of several counts their sum is kept
 	}
 	if len(rows) == 0 {
 		return nil

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 )
 
 // ErrNoExtension is returned when a file of an extension is not there or is not the one this binary
@@ -91,7 +90,7 @@ func loadExtensions(ctx context.Context, c *conn, dir string, names ...string) e
 	if err := CheckExtensions(dir, names...); err != nil {
 		return err
 	}
-	for _, name := range slices.Compact(names) {
+	for _, name := range names {
 		if err := c.run(ctx, "LOAD "+quoteText(ExtensionPath(dir, name))); err != nil {
 			return fmt.Errorf("load extension %s: %w", name, err)
 		}

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"io"
 
-	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/flight"
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 	pb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -17,8 +15,8 @@ import (
 	"github.com/qod-io/qod/runtime/wire"
 )
 
-// front is the Flight service. It sends results from the handler itself, so that rows are made no faster
-// than they are taken, and leaves the rest to arrow-go's decoding of Flight SQL.
+// front is the Flight service. It sends a result batch by batch, so that rows are made no faster than they
+// are taken, and leaves the rest to arrow-go's decoding of Flight SQL.
 type front struct {
 	flight.FlightServer
 	s *server
@@ -40,30 +38,17 @@ func (f *front) DoGet(ticket *flight.Ticket, stream flight.FlightService_DoGetSe
 		if err != nil {
 			return err
 		}
-		return send(ctx, stream, func(ctx context.Context, out sink) error { return f.s.fetch(ctx, c, h, out) })
+		return f.s.send(ctx, stream, func(ctx context.Context, out sink) error { return f.s.fetch(ctx, c, h, out) })
 	case command.MessageIs(&pb.CommandPreparedStatementQuery{}):
 		var prepared pb.CommandPreparedStatementQuery
 		if err := command.UnmarshalTo(&prepared); err != nil {
 			return faultf(codes.InvalidArgument, "", "the ticket cannot be read")
 		}
-		return send(ctx, stream, func(ctx context.Context, out sink) error {
+		return f.s.send(ctx, stream, func(ctx context.Context, out sink) error {
 			return f.s.fetchPrepared(ctx, c, prepared.GetPreparedStatementHandle(), out)
 		})
 	}
 	return f.FlightServer.DoGet(ticket, stream)
-}
-
-// send writes what fill makes. The schema is always sent, also without rows, unless fill fails first.
-func send(ctx context.Context, stream flight.FlightService_DoGetServer, fill func(context.Context, sink) error) error {
-	var w *flight.Writer
-	err := fill(ctx, func(schema *arrow.Schema) (func(arrow.RecordBatch) error, error) {
-		w = flight.NewRecordWriter(stream, ipc.WithSchema(schema))
-		return w.Write, nil
-	})
-	if w == nil {
-		return err
-	}
-	return errors.Join(err, w.Close())
 }
 
 // DoPut takes parameters and updates. A first message without descriptor would take arrow-go's server

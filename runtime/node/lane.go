@@ -27,12 +27,13 @@ type lane struct {
 	// Of who has the turn.
 	conn    *conn // nil until the first statement
 	dirty   bool  // the connection must not be used by another session
+	torn    bool  // the statement that failed had taken effect in part
 	grip    *grip
 	private bool // not of a session: for one statement
 }
 
 func (s *server) newLane() *lane {
-	l := &lane{turn: make(chan struct{}, 1), grip: s.latch.grip()}
+	l := &lane{turn: make(chan struct{}, 1), grip: s.changes.grip()}
 	l.turn <- struct{}{}
 	return l
 }
@@ -59,10 +60,14 @@ func (s *server) enter(ctx context.Context, n *session, transaction string, leav
 			return nil, context.Cause(ctx)
 		}
 		n.mu.Lock()
-		gone := l.gone
+		gone, ours := l.gone, l.transaction == transaction
 		n.mu.Unlock()
-		if !gone {
+		if ours && !gone {
 			return l, nil
+		}
+		if gone {
+			l.dirty = true
+			s.dissolve(l)
 		}
 		l.turn <- struct{}{}
 	}
@@ -70,6 +75,9 @@ func (s *server) enter(ctx context.Context, n *session, transaction string, leav
 
 // choose returns the lane for a statement, or nil for one of its own. The session's mutex is held.
 func (s *server) choose(n *session, transaction string, leaves bool) (*lane, error) {
+	if n.closed {
+		return nil, faultf(codes.Aborted, "", "the session was closed")
+	}
 	if transaction == "" {
 		switch {
 		case n.main != nil && n.main.transaction == "":
@@ -112,8 +120,9 @@ func (s *server) leave(n *session, l *lane) {
 		return
 	}
 	n.mu.Lock()
-	over := !l.gone && !l.open && !(l.stateful && n.main == l)
-	if over {
+	taken := l.gone // from its session, which was closed meanwhile
+	over := taken || !l.open && !(l.stateful && n.main == l)
+	if over && !taken {
 		if n.main == l {
 			n.main = nil
 		}
@@ -122,15 +131,22 @@ func (s *server) leave(n *session, l *lane) {
 	}
 	n.mu.Unlock()
 	if over {
+		l.dirty = l.dirty || taken
 		s.dissolve(l)
 	}
 	n.registry.publish(n)
 	l.turn <- struct{}{}
 }
 
-// dissolve gives a lane's connection back. A transaction that is still open on it is rolled back.
+// dissolve gives a lane's connection back. A transaction that is still open on it is rolled back. It may
+// be called again.
 func (s *server) dissolve(l *lane) {
 	if l.conn != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), tidyLimit)
+		defer cancel()
+		if plan, err := s.planning(ctx, l); err == nil { // to roll back; a stuck planner must not keep it from that
+			defer plan.release()
+		}
 		s.pool.put(l.conn, !l.dirty && !l.open && !l.stateful)
 		l.conn = nil
 	}
@@ -138,22 +154,26 @@ func (s *server) dissolve(l *lane) {
 }
 
 // closeLanes rolls back and closes lanes that were taken from their session, once their statements have
-// ended.
+// ended. A lane whose statement outlasts ctx is dissolved when that one leaves it.
 func (s *server) closeLanes(ctx context.Context, lanes []*lane) {
 	for _, l := range lanes {
 		select {
 		case <-l.turn:
-			l.dirty = true
-			s.dissolve(l)
-			l.turn <- struct{}{}
-		case <-ctx.Done():
-			return
+		default:
+			select {
+			case <-l.turn:
+			case <-ctx.Done():
+				continue
+			}
 		}
+		l.dirty = true
+		s.dissolve(l)
+		l.turn <- struct{}{}
 	}
 }
 
 // ready gives the lane its connection and, for a transaction of the protocol, begins it; and it takes
-// the latch as the statement needs it.
+// the latch on changes as the statement needs it.
 func (s *server) ready(ctx context.Context, n *session, l *lane, st statement) error {
 	if l.conn == nil {
 		c, err := s.pool.get(ctx)
@@ -171,7 +191,7 @@ func (s *server) ready(ctx context.Context, n *session, l *lane, st statement) e
 	if l.transaction == "" || l.open {
 		return nil
 	}
-	if err := l.conn.run(ctx, "BEGIN TRANSACTION"); err != nil {
+	if err := l.begin(ctx, "BEGIN TRANSACTION"); err != nil {
 		return err
 	}
 	n.mu.Lock()
@@ -180,19 +200,24 @@ func (s *server) ready(ctx context.Context, n *session, l *lane, st statement) e
 	return nil
 }
 
-// grab takes the latch as a statement on this lane needs it.
+// grab takes the latch on changes as a statement on this lane needs it.
 func (l *lane) grab(ctx context.Context, st statement) error {
-	explicit := l.open || l.transaction != ""
-	lasting := !st.Temporary && (st.Class == wire.DDL || st.Class == wire.Write)
 	switch {
-	case st.Class == wire.Transaction || st.Class == wire.Setting:
+	case st.Temporary || (st.Class != wire.DDL && st.Class != wire.Write):
 		return nil
-	case explicit && lasting && st.Class == wire.DDL:
+	case st.Class == wire.DDL && (l.open || l.transaction != ""):
 		return l.grip.alone(ctx)
-	case explicit || lasting:
-		return l.grip.share(ctx)
 	}
-	return nil
+	return l.grip.share(ctx)
+}
+
+// planning takes the latch on plans for a statement on this lane, until the returned grip is released.
+func (s *server) planning(ctx context.Context, l *lane) (*grip, error) {
+	g := s.plans.grip()
+	if l.grip.holds == holdsAlone {
+		return g, g.alone(ctx)
+	}
+	return g, g.share(ctx)
 }
 
 func errAborted() error {
@@ -202,6 +227,8 @@ func errAborted() error {
 // settle is called after each statement with its error. In a transaction it finds out whether the engine
 // aborted it; outside one it lets the latch go.
 func (s *server) settle(n *session, l *lane, err error) error {
+	torn := l.torn
+	l.torn = false
 	if !l.open {
 		l.grip.release()
 		return err
@@ -211,7 +238,7 @@ func (s *server) settle(n *session, l *lane, err error) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), tidyLimit)
 	defer cancel()
-	if probe := l.conn.run(ctx, "SELECT 1"); probe != nil {
+	if torn || l.conn.run(ctx, "SELECT 1") != nil {
 		n.mu.Lock()
 		l.aborted = true
 		n.mu.Unlock()
@@ -219,6 +246,18 @@ func (s *server) settle(n *session, l *lane, err error) error {
 	f := asFault(err)
 	if f.reason == wire.Transient && f.code == codes.Unavailable {
 		return faultf(f.code, f.reason, "transient failure inside transaction: %s", f.message)
+	}
+	return err
+}
+
+// begin runs a BEGIN. It is never interrupted, and after one that fails nobody knows what is open.
+func (l *lane) begin(ctx context.Context, sql string) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	err := l.conn.run(context.WithoutCancel(ctx), sql)
+	if err != nil {
+		l.dirty = true
 	}
 	return err
 }

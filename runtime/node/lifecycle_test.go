@@ -182,10 +182,18 @@ func TestDeafStatementMakesTheNodeFatal(t *testing.T) {
 		t.Errorf("a statement that nobody interrupted is deaf: %s", got)
 	}
 	x.end(errStopping)
+	if got := r.deaf(now.Add(2 * deafAfter)); got != "" {
+		t.Errorf("a statement outside the engine, whose client takes no rows, is deaf: %s", got)
+	}
+	leave := executionOf(context.WithoutCancel(x.ctx)).inEngine()
 	if got := r.deaf(now.Add(deafAfter / 2)); got != "" {
 		t.Errorf("deaf too soon: %s", got)
 	}
 	if got := r.deaf(now.Add(2 * deafAfter)); got != "q1" {
 		t.Errorf("deaf is %q", got)
+	}
+	leave()
+	if got := r.deaf(now.Add(2 * deafAfter)); got != "" {
+		t.Errorf("deaf after the call returned: %s", got)
 	}
 }

@@ -84,7 +84,7 @@ func TestWhatSettingsLeaveOpen(t *testing.T) {
 			t.Errorf("not refused: %s", sql)
 			continue
 		}
-		if got := strings.Join(c.trailer.Get(wire.ReasonKey), ""); got != string(wire.Denied) {
+		if got := c.trailer(wire.ReasonKey); got != string(wire.Denied) {
 			t.Errorf("%s: not the guard's refusal but %q: %v", sql, got, err)
 		}
 	}

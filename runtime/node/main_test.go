@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -132,7 +133,28 @@ type client struct {
 	assertion   wire.Assertion
 	permissions wire.Permissions
 	conn        net.Conn
-	trailer     metadata.MD // of the last call
+	last        *lastTrailer
+}
+
+// lastTrailer is the trailer of the call that was begun last.
+type lastTrailer struct {
+	mu sync.Mutex
+	md *metadata.MD
+}
+
+// follow returns an option that puts a call's trailer here.
+func (l *lastTrailer) follow() grpc.CallOption {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.md = new(metadata.MD)
+	return grpc.Trailer(l.md)
+}
+
+// trailer is a value from the trailer of the last call, which has ended.
+func (c *client) trailer(key string) string {
+	c.last.mu.Lock()
+	defer c.last.mu.Unlock()
+	return strings.Join(c.last.md.Get(key), ",")
 }
 
 func (n *testNode) client(session string) *client {
@@ -141,14 +163,14 @@ func (n *testNode) client(session string) *client {
 
 func (n *testNode) clientAs(session string, p wire.Permissions) *client {
 	n.t.Helper()
-	c := &client{n: n, permissions: p}
+	c := &client{n: n, permissions: p, last: &lastTrailer{}}
 	c.assertion = wire.Assertion{User: "u1", Name: "ana", Tenant: "acme", Session: session, Permissions: p.Hash()}
 	c.dial()
 	return c
 }
 
 func (n *testNode) manager() *client {
-	c := &client{n: n, assertion: wire.Assertion{Manager: true}}
+	c := &client{n: n, assertion: wire.Assertion{Manager: true}, last: &lastTrailer{}}
 	c.dial()
 	return c
 }
@@ -163,13 +185,10 @@ func (c *client) dial() {
 			return conn, err
 		}),
 		grpc.WithUnaryInterceptor(func(ctx context.Context, m string, req, rep any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-			var md metadata.MD
-			err := invoke(c.assert(ctx), m, req, rep, cc, append(opts, grpc.Trailer(&md))...)
-			c.trailer = md
-			return err
+			return invoke(c.assert(ctx), m, req, rep, cc, append(opts, c.last.follow())...)
 		}),
 		grpc.WithStreamInterceptor(func(ctx context.Context, d *grpc.StreamDesc, cc *grpc.ClientConn, m string, stream grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-			return stream(c.assert(ctx), d, cc, m, append(opts, grpc.Trailer(&c.trailer))...)
+			return stream(c.assert(ctx), d, cc, m, append(opts, c.last.follow())...)
 		}))
 	if err != nil {
 		c.n.t.Fatal(err)
@@ -284,14 +303,14 @@ func (c *client) wantCode(err error, code codes.Code, reason wire.Reason) {
 	if status.Code(err) != code {
 		c.n.t.Errorf("error is %v, want code %v", err, code)
 	}
-	if got := strings.Join(c.trailer.Get(wire.ReasonKey), ","); got != string(reason) {
+	if got := c.trailer(wire.ReasonKey); got != string(reason) {
 		c.n.t.Errorf("reason is %q, want %q (error %v)", got, reason, err)
 	}
 }
 
 func (c *client) wantState(want wire.State) {
 	c.n.t.Helper()
-	if got := strings.Join(c.trailer.Get(wire.SessionKey), ","); got != string(want) {
+	if got := c.trailer(wire.SessionKey); got != string(want) {
 		c.n.t.Errorf("session is %q, want %q", got, want)
 	}
 }

@@ -25,7 +25,7 @@ func (s *server) look(ctx context.Context, c *call, f func(context.Context, *con
 		return err
 	}
 	c.say(wire.ClassKey, string(wire.Metadata))
-	if !reach(permissions) {
+	if !s.reach(permissions) {
 		return nil
 	}
 	n, done := s.sessions.use(c)
@@ -35,15 +35,26 @@ func (s *server) look(ctx context.Context, c *call, f func(context.Context, *con
 	if l := n.tryMain(); l != nil {
 		defer s.leave(n, l)
 		x.protected.Store(l.open)
-		return s.note(s.settle(n, l, f(x.ctx, l.conn)))
+		return s.note(s.settle(n, l, s.planned(x.ctx, l, f)))
 	}
-	conn, err := s.pool.get(x.ctx)
-	if err != nil {
+	l := s.newLane()
+	if l.conn, err = s.pool.get(x.ctx); err != nil {
 		return s.note(err)
 	}
-	err = f(x.ctx, conn)
-	s.pool.put(conn, err == nil)
+	err = s.planned(x.ctx, l, f)
+	l.dirty = err != nil
+	s.dissolve(l)
 	return s.note(err)
+}
+
+// planned runs f on a lane's connection with the latch on plans.
+func (s *server) planned(ctx context.Context, l *lane, f func(context.Context, *conn) error) error {
+	plan, err := s.planning(ctx, l)
+	if err != nil {
+		return err
+	}
+	defer plan.release()
+	return f(ctx, l.conn)
 }
 
 // tryMain takes the turn on the session's lane if it is there for the taking and of use.

@@ -36,15 +36,15 @@ func TestCatalogs(t *testing.T) {
 	all := [][]string{{"sales-eu", "app_x"}, {"sales-eu", "appyx"}, {"sales-eu", "main"}}
 	empty, lake, escaped := "", "sales-eu", `app\_%`
 	for name, test := range map[string]struct {
-		opts flightsql.GetDBSchemasOpts
+		opts *flightsql.GetDBSchemasOpts
 		want [][]string
 	}{
-		"all":             {flightsql.GetDBSchemasOpts{}, all},
-		"of the lake":     {flightsql.GetDBSchemasOpts{Catalog: &lake}, all},
-		"without catalog": {flightsql.GetDBSchemasOpts{Catalog: &empty}, nil},
-		"by pattern":      {flightsql.GetDBSchemasOpts{DbSchemaFilterPattern: &escaped}, all[:1]},
+		"all":             {&flightsql.GetDBSchemasOpts{}, all},
+		"of the lake":     {&flightsql.GetDBSchemasOpts{Catalog: &lake}, all},
+		"without catalog": {&flightsql.GetDBSchemasOpts{Catalog: &empty}, nil},
+		"by pattern":      {&flightsql.GetDBSchemasOpts{DbSchemaFilterPattern: &escaped}, all[:1]},
 	} {
-		if got := c.listed(c.GetDBSchemas(ctx, &test.opts)); !cmp.Equal(got, test.want) {
+		if got := c.listed(c.GetDBSchemas(ctx, test.opts)); !cmp.Equal(got, test.want) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -64,15 +64,15 @@ func TestTables(t *testing.T) {
 		[]string{"temp", "main", "mine", "LOCAL TEMPORARY"}
 	name := "ord%"
 	for what, test := range map[string]struct {
-		opts flightsql.GetTablesOpts
+		opts *flightsql.GetTablesOpts
 		want [][]string
 	}{
-		"all":        {flightsql.GetTablesOpts{}, [][]string{view, order, temp}},
-		"tables":     {flightsql.GetTablesOpts{TableTypes: []string{"BASE TABLE"}}, [][]string{order}},
-		"views":      {flightsql.GetTablesOpts{TableTypes: []string{"view"}}, [][]string{view}},
-		"by pattern": {flightsql.GetTablesOpts{TableNameFilterPattern: &name}, [][]string{order}},
+		"all":        {&flightsql.GetTablesOpts{}, [][]string{view, order, temp}},
+		"tables":     {&flightsql.GetTablesOpts{TableTypes: []string{"BASE TABLE"}}, [][]string{order}},
+		"views":      {&flightsql.GetTablesOpts{TableTypes: []string{"view"}}, [][]string{view}},
+		"by pattern": {&flightsql.GetTablesOpts{TableNameFilterPattern: &name}, [][]string{order}},
 	} {
-		if got := c.listed(c.GetTables(ctx, &test.opts)); !cmp.Equal(got, test.want) {
+		if got := c.listed(c.GetTables(ctx, test.opts)); !cmp.Equal(got, test.want) {
 			t.Errorf("%s: %v", what, got)
 		}
 	}

@@ -84,7 +84,9 @@ func (s *server) serve(ctx context.Context, listener net.Listener) (quiet bool, 
 	}()
 	group.Go(func() error {
 		every(upkeep, sweepEvery, func() {
-			s.closeLanes(upkeep, s.sessions.sweep(time.Now(), s.live.Load().SessionIdleTimeout))
+			now := time.Now()
+			s.closeLanes(upkeep, s.sessions.sweep(now, s.live.Load().SessionIdleTimeout))
+			s.outcomes.sweep(now)
 		})
 		return nil
 	})
@@ -147,6 +149,7 @@ func (s *server) stop(g *grpc.Server) bool {
 	go func() {
 		defer close(done)
 		g.Stop()
+		s.sends.Wait()
 		ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
 		defer cancel()
 		s.closeLanes(ctx, s.sessions.takeAll())

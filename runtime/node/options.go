@@ -63,13 +63,8 @@ func (s *server) useSchema(ctx context.Context, c *call, schema string) error {
 	lake := s.cfg.Lake
 	lake.DefaultSchema = schema
 	st := internal(home(lake), wire.Setting, guard.Use, true)
-	if _, err := s.once(ctx, c, n, query{st: st}); err != nil {
-		return err
-	}
-	n.mu.Lock()
-	n.schema = schema
-	n.mu.Unlock()
-	return nil
+	_, err := s.once(ctx, c, n, query{st: st})
+	return err
 }
 
 // GetSessionOptions tells the session's options. Clients call it to see whether the connection lives, so

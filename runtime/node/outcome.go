@@ -62,9 +62,10 @@ func (k *outcomes) keep(o *outcome) {
 }
 
 func (k *outcomes) expire(now time.Time) {
-	for len(k.order) > 1 {
+	for len(k.order) > 0 {
 		o := k.order[0]
-		if now.Sub(o.ended) < outcomeTTL && len(k.order) <= maxOutcomes && k.bytes <= maxOutcomeBytes {
+		tooMany := len(k.order) > 1 && (len(k.order) > maxOutcomes || k.bytes > maxOutcomeBytes)
+		if now.Sub(o.ended) < outcomeTTL && !tooMany {
 			return
 		}
 		k.order = k.order[1:]
@@ -73,6 +74,13 @@ func (k *outcomes) expire(now time.Time) {
 			delete(k.byID, o.id)
 		}
 	}
+}
+
+// sweep drops what is too old.
+func (k *outcomes) sweep(now time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.expire(now)
 }
 
 // find returns the outcome of a statement of that session, or nil.

@@ -12,6 +12,8 @@ const warmConns = 8
 type pool struct {
 	engine *engine
 	home   string // the statement that enters the default schema
+	root   string // the one that enters the lake when that schema was dropped
+	plans  *latch
 
 	mu     sync.Mutex
 	warm   []*conn
@@ -31,18 +33,37 @@ func (p *pool) get(ctx context.Context) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.run(ctx, p.home); err != nil {
+	if err := p.enter(ctx, c); err != nil {
 		c.close()
 		return nil, err
 	}
 	return c, nil
 }
 
+// enter puts a connection into the default schema, or into the lake's own when there is none: then the
+// connection is not kept.
+func (p *pool) enter(ctx context.Context, c *conn) error {
+	plan := p.plans.grip()
+	if err := plan.share(ctx); err != nil {
+		return err
+	}
+	defer plan.release()
+	err := c.run(ctx, p.home)
+	if err == nil || asFault(err).kind != "Catalog" {
+		return err
+	}
+	c.strayed = true // so that somebody can make the schema again
+	if c.run(ctx, p.root) != nil {
+		return err
+	}
+	return nil
+}
+
 // put takes a connection back. Only one that is clean is kept: no transaction is open on it, and no
 // statement ran on it that leaves anything.
 func (p *pool) put(c *conn, clean bool) {
 	p.mu.Lock()
-	if clean && !p.closed && len(p.warm) < warmConns {
+	if clean && !c.strayed && !p.closed && len(p.warm) < warmConns {
 		p.warm = append(p.warm, c)
 		c = nil
 	}

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/flight"
@@ -15,6 +16,9 @@ import (
 const (
 	// maxBound bounds how many sets of parameters a session keeps; the least recently used go first.
 	maxBound = 1000
+	// maxBoundBytes and maxBoundAll bound the parameters that a session and all sessions keep, in bytes.
+	maxBoundBytes = 128 << 20
+	maxBoundAll   = 512 << 20
 	// boundTTL is how long a set of parameters is kept after its last use.
 	boundTTL = 30 * time.Minute
 )
@@ -22,8 +26,12 @@ const (
 // boundSets is the parameters that a session bound, by the id of the bind, and the last bind of each
 // prepared statement for clients that keep to the handle they had.
 type boundSets struct {
-	mu   sync.Mutex
-	sets map[string]*boundSet
+	all *atomic.Int64 // bytes that all sessions keep
+
+	mu     sync.Mutex
+	sets   map[string]*boundSet
+	bytes  int64
+	closed bool // it keeps nothing any more
 }
 
 type boundSet struct {
@@ -31,23 +39,85 @@ type boundSet struct {
 	used       time.Time
 }
 
-func newBoundSets() *boundSets { return &boundSets{sets: map[string]*boundSet{}} }
+func newBoundSets(all *atomic.Int64) *boundSets {
+	return &boundSets{all: all, sets: map[string]*boundSet{}}
+}
 
-func (b *boundSets) keep(p *parameters, ids ...string) {
+// keep keeps parameters under ids. The session's older ones make room; when it has none and the node is
+// full nevertheless, the parameters are refused.
+func (b *boundSets) keep(p *parameters, ids ...string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.closed {
+		return faultf(codes.Aborted, "", "the session was closed")
+	}
 	now := time.Now()
 	for _, id := range ids {
+		b.remove(id)
 		b.sets[id] = &boundSet{parameters: p, used: now}
-	}
-	for len(b.sets) > maxBound {
-		oldest := ""
-		for id, set := range b.sets {
-			if oldest == "" || set.used.Before(b.sets[oldest].used) {
-				oldest = id
-			}
+		if p.kept++; p.kept == 1 {
+			b.bytes += p.bytes
+			b.all.Add(p.bytes)
 		}
-		delete(b.sets, oldest)
+	}
+	for len(b.sets) > maxBound || b.bytes > maxBoundBytes || b.all.Load() > maxBoundAll {
+		oldest := b.oldest(p)
+		if oldest == "" {
+			break
+		}
+		b.remove(oldest)
+	}
+	if b.all.Load() <= maxBoundAll {
+		return nil
+	}
+	for _, id := range ids {
+		b.remove(id)
+	}
+	return faultf(codes.ResourceExhausted, wire.Busy, "the parameters bound on this node take %d MiB, its limit", maxBoundAll>>20)
+}
+
+// oldest is the id of the least recently used parameters other than p, "" when there are none. mu is held.
+func (b *boundSets) oldest(p *parameters) string {
+	oldest := ""
+	for id, set := range b.sets {
+		if set.parameters != p && (oldest == "" || set.used.Before(b.sets[oldest].used)) {
+			oldest = id
+		}
+	}
+	return oldest
+}
+
+// remove forgets what is kept under an id. mu is held.
+func (b *boundSets) remove(id string) {
+	set := b.sets[id]
+	if set == nil {
+		return
+	}
+	delete(b.sets, id)
+	if set.parameters.kept--; set.parameters.kept == 0 {
+		b.bytes -= set.parameters.bytes
+		b.all.Add(-set.parameters.bytes)
+	}
+}
+
+// expire forgets what was not used for long.
+func (b *boundSets) expire(now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for id, set := range b.sets {
+		if now.Sub(set.used) > boundTTL {
+			b.remove(id)
+		}
+	}
+}
+
+// close forgets everything and keeps nothing any more.
+func (b *boundSets) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	for id := range b.sets {
+		b.remove(id)
 	}
 }
 
@@ -56,7 +126,7 @@ func (b *boundSets) find(id string) (*parameters, bool) {
 	defer b.mu.Unlock()
 	set := b.sets[id]
 	if set == nil || time.Since(set.used) > boundTTL {
-		delete(b.sets, id)
+		b.remove(id)
 		return nil, false
 	}
 	set.used = time.Now()
@@ -67,7 +137,7 @@ func (b *boundSets) drop(ids ...string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, id := range ids {
-		delete(b.sets, id)
+		b.remove(id)
 	}
 }
 
@@ -180,7 +250,7 @@ func (s *server) fetchPrepared(ctx context.Context, c *call, sealed []byte, out 
 	if err != nil {
 		return err
 	}
-	return s.replay(c, wire.Handle{Incarnation: s.incarnation, Session: n.id, Statement: o.id}, out)
+	return s.replay(ctx, c, wire.Handle{Incarnation: s.incarnation, Session: n.id, Statement: o.id}, out)
 }
 
 // DoPutPreparedStatementQuery binds parameters and returns a handle for this bind. The old handle runs
@@ -203,7 +273,9 @@ func (s *server) DoPutPreparedStatementQuery(ctx context.Context, cmd flightsql.
 		return s.mint(c, h)
 	}
 	h.Bind = newID()
-	n.bound.keep(p, h.Bind, h.Statement)
+	if err := n.bound.keep(p, h.Bind, h.Statement); err != nil {
+		return nil, err
+	}
 	return s.mint(c, h)
 }
 

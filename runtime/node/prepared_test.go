@@ -2,7 +2,9 @@ package node
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -308,9 +310,12 @@ func TestPreparedElsewhere(t *testing.T) {
 }
 
 func TestBoundSetsAreBounded(t *testing.T) {
-	b := newBoundSets()
+	var all atomic.Int64
+	b := newBoundSets(&all)
 	for _, id := range times(3*maxBound, "b%d") {
-		b.keep(&parameters{}, id)
+		if err := b.keep(&parameters{}, id); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if len(b.sets) != maxBound {
 		t.Errorf("%d sets are kept, want %d", len(b.sets), maxBound)
@@ -320,5 +325,21 @@ func TestBoundSetsAreBounded(t *testing.T) {
 	}
 	if _, ok := b.find(fmt.Sprint("b", 3*maxBound-1)); !ok {
 		t.Error("the latest is gone")
+	}
+	for i := range 4 {
+		if err := b.keep(&parameters{bytes: maxBoundBytes / 2}, fmt.Sprint("bind", i), "statement"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := all.Load(); got != maxBoundBytes || got != b.bytes {
+		t.Errorf("%d bytes are kept, and %d counted for the node; want %d", b.bytes, got, maxBoundBytes)
+	}
+	all.Add(maxBoundAll)
+	if b.keep(&parameters{bytes: 1}, "one more") == nil {
+		t.Error("a full node keeps more")
+	}
+	b.expire(time.Now().Add(2 * boundTTL))
+	if got := all.Load(); got != maxBoundAll || len(b.sets) != 0 {
+		t.Errorf("%d sets are kept after their time, %d bytes counted", len(b.sets), got-maxBoundAll)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/qod-io/qod/runtime/wire"
 )
 
-// sink takes the schema of a result and returns where its rows go.
-type sink func(*arrow.Schema) (send func(arrow.RecordBatch) error, err error)
+// sink takes the schema of a result and returns where its rows go, until ctx ends.
+type sink func(ctx context.Context, schema *arrow.Schema) (send func(arrow.RecordBatch) error, err error)
 
 // read runs a read and sends its rows as they are made. It returns when all are sent, or with the error
 // that ended them: the last row is only the last one when read returns nil.
@@ -54,12 +54,11 @@ func (s *server) readOn(x *execution, n *session, q query, out sink) (int64, err
 	// preparing and running see the same snapshot with half the round trips to Postgres.
 	own := !l.open
 	if own {
-		if err := l.conn.run(x.ctx, "BEGIN TRANSACTION READ ONLY"); err != nil {
-			l.dirty = true
+		if err := l.begin(x.ctx, "BEGIN TRANSACTION READ ONLY"); err != nil {
 			return 0, err
 		}
 	}
-	rows, err := readRows(x.ctx, l.conn, q, out)
+	rows, err := s.readRows(x.ctx, l, q, out)
 	l.dirty = l.dirty || x.ctx.Err() != nil
 	if own {
 		end := "COMMIT"
@@ -71,12 +70,18 @@ func (s *server) readOn(x *execution, n *session, q query, out sink) (int64, err
 	return rows, s.settle(n, l, err)
 }
 
-func readRows(ctx context.Context, conn *conn, q query, out sink) (int64, error) {
-	cur, err := conn.prepare(ctx, q.st.SQL)
+func (s *server) readRows(ctx context.Context, l *lane, q query, out sink) (int64, error) {
+	plan, err := s.planning(ctx, l)
+	if err != nil {
+		return 0, err
+	}
+	defer plan.release()
+	cur, err := l.conn.prepareChecked(ctx, q.st)
 	if err != nil {
 		return 0, err
 	}
 	defer cur.close()
+	plan.release() // never held while rows go to a client
 	var batches *batcher
 	defer func() {
 		if batches != nil {
@@ -84,15 +89,12 @@ func readRows(ctx context.Context, conn *conn, q query, out sink) (int64, error)
 		}
 	}()
 	err = q.parameters.each(func(values []duckValue) error {
-		if err := cur.bindExact(ctx, values); err != nil {
-			return err
-		}
-		if err := cur.start(ctx, true); err != nil {
+		if err := s.startRead(ctx, l, cur, values); err != nil {
 			return err
 		}
 		defer cur.finish()
 		if batches == nil {
-			send, err := out(cur.schema)
+			send, err := out(ctx, cur.schema)
 			if err != nil {
 				return err
 			}
@@ -107,6 +109,21 @@ func readRows(ctx context.Context, conn *conn, q query, out sink) (int64, error)
 		err = batches.flush()
 	}
 	return batches.rows, err
+}
+
+// startRead binds a row and starts the statement. With parameters the engine may plan again when it starts.
+func (s *server) startRead(ctx context.Context, l *lane, cur *cursor, values []duckValue) error {
+	if len(values) > 0 {
+		plan, err := s.planning(ctx, l)
+		if err != nil {
+			return err
+		}
+		defer plan.release()
+	}
+	if err := cur.bindExact(ctx, values); err != nil {
+		return err
+	}
+	return cur.start(ctx, true)
 }
 
 func pump(ctx context.Context, cur *cursor, batches *batcher) error {
@@ -125,7 +142,7 @@ func pump(ctx context.Context, cur *cursor, batches *batcher) error {
 // answered when it ran.
 func (s *server) fetch(ctx context.Context, c *call, h wire.Handle, out sink) error {
 	if h.SQL == "" {
-		return s.replay(c, h, out)
+		return s.replay(ctx, c, h, out)
 	}
 	if !h.ReadOnly && !s.here(h) {
 		return errTransactionLost("the node of the result was replaced")
@@ -143,7 +160,7 @@ func (s *server) fetch(ctx context.Context, c *call, h wire.Handle, out sink) er
 }
 
 // replay sends what a statement answered.
-func (s *server) replay(c *call, h wire.Handle, out sink) error {
+func (s *server) replay(ctx context.Context, c *call, h wire.Handle, out sink) error {
 	var o *outcome
 	if s.here(h) {
 		o = s.outcomes.fetch(h.Statement, h.Session)
@@ -155,7 +172,7 @@ func (s *server) replay(c *call, h wire.Handle, out sink) error {
 	if o.err != nil {
 		return o.err
 	}
-	send, err := out(o.schema)
+	send, err := out(ctx, o.schema)
 	if err != nil {
 		return err
 	}

@@ -27,9 +27,28 @@ type execution struct {
 	ctx       context.Context
 	cancel    context.CancelCauseFunc
 	done      chan struct{}
-	unique    bool        // runs once under its id
-	protected atomic.Bool // in a transaction: a call that just vanished does not cancel it
-	cut       atomic.Int64
+	unique    bool         // runs once under its id
+	protected atomic.Bool  // in a transaction: a call that just vanished does not cancel it
+	cut       atomic.Int64 // when it was interrupted, in Unix nanoseconds; 0: it was not
+	entered   atomic.Int64 // since when it is in a call into the engine, likewise; 0: it is in none
+}
+
+type executionKey struct{}
+
+// executionOf is the execution whose context ctx comes from, or nil.
+func executionOf(ctx context.Context) *execution {
+	x, _ := ctx.Value(executionKey{}).(*execution)
+	return x
+}
+
+// inEngine notes that x, if it is not nil, is in a call into the engine until the returned function is
+// called.
+func (x *execution) inEngine() func() {
+	if x == nil {
+		return func() {}
+	}
+	x.entered.Store(time.Now().UnixNano())
+	return func() { x.entered.Store(0) }
 }
 
 // begin registers a statement of a call. Its context is the call's without its end: what the end of the
@@ -62,7 +81,9 @@ func (r *running) beginUnique(call context.Context, timeout time.Duration, sessi
 
 func newExecution(call context.Context, session string, ids []string) *execution {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(call))
-	return &execution{ids: ids, session: session, started: time.Now(), ctx: ctx, cancel: cancel, done: make(chan struct{})}
+	x := &execution{ids: ids, session: session, started: time.Now(), cancel: cancel, done: make(chan struct{})}
+	x.ctx = context.WithValue(ctx, executionKey{}, x)
+	return x
 }
 
 // watch ends x by its timeout or with its call, until the returned function is called.
@@ -133,12 +154,14 @@ func (r *running) count() int {
 	return len(r.all)
 }
 
-// deaf returns the id of a statement that has ignored its interrupt for too long, or "".
+// deaf returns the id of a statement that has ignored its interrupt for too long inside one call into the
+// engine, or "". A client that takes no rows makes no statement deaf.
 func (r *running) deaf(now time.Time) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for x := range r.all {
-		if cut := x.cut.Load(); cut != 0 && now.Sub(time.Unix(0, cut)) > deafAfter {
+		cut, entered := x.cut.Load(), x.entered.Load()
+		if cut != 0 && entered != 0 && now.Sub(time.Unix(0, max(cut, entered))) > deafAfter {
 			return x.ids[0]
 		}
 	}

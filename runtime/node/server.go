@@ -3,6 +3,7 @@ package node
 import (
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -35,7 +36,8 @@ type server struct {
 	keys        atomic.Pointer[wire.Keyring]
 	live        atomic.Pointer[wire.Live]
 	pool        *pool
-	latch       *latch
+	changes     *latch
+	plans       *latch
 	sessions    *sessions
 	running     *running
 	outcomes    *outcomes
@@ -46,6 +48,7 @@ type server struct {
 	draining    atomic.Bool
 	started     time.Time
 	stopping    chan struct{} // closed when the node stops
+	sends       sync.WaitGroup
 }
 
 func newServer(cfg wire.NodeConfig, e *engine, log *slog.Logger) (*server, error) {
@@ -63,8 +66,8 @@ func newServer(cfg wire.NodeConfig, e *engine, log *slog.Logger) (*server, error
 		log:         log,
 		engine:      e,
 		checker:     checker,
-		pool:        &pool{engine: e, home: home(cfg.Lake)},
-		latch:       newLatch(),
+		changes:     newChanges(),
+		plans:       newPlans(),
 		sessions:    newSessions(),
 		running:     &running{all: map[*execution]struct{}{}},
 		outcomes:    &outcomes{byID: map[string]*outcome{}},
@@ -74,6 +77,7 @@ func newServer(cfg wire.NodeConfig, e *engine, log *slog.Logger) (*server, error
 		started:     time.Now(),
 		stopping:    make(chan struct{}),
 	}
+	s.pool = &pool{engine: e, home: home(cfg.Lake), root: "USE " + quoteName(cfg.Lake.Name), plans: s.plans}
 	s.keys.Store(keys)
 	live := cfg.Live
 	s.live.Store(&live)

@@ -1,9 +1,12 @@
 package node
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -29,25 +32,32 @@ type session struct {
 	extra    map[string]*lane // of further transactions of the protocol, by their id
 	ended    []string         // transactions of the protocol that ended, latest last
 	bound    *boundSets
-	schema   string // set by option; "" is the lake's default
-	last     *outcome
-	lost     string // why its transaction is gone; told once
+	schema   string   // set by option; "" is the lake's default
+	last     *outcome // without rows
+	lost     string   // what of it is gone and why; told once
+	lostIDs  []string // the transactions it was, with "" for what is the session's own
+	closed   bool     // it gets no more lanes
 	lastUsed time.Time
 	busy     int
 	known    wire.State // as last published
 }
 
-// state says how much of the session is here. mu is held.
+// state says how much of the session is here. While something that was is not yet told to be lost, the
+// session stays: another node would not tell it. mu is held.
 func (n *session) state() wire.State {
-	if len(n.extra) > 0 {
-		return wire.InTransaction
+	state := n.held()
+	if state == wire.Free && n.lost != "" {
+		return wire.Stateful
 	}
+	return state
+}
+
+// held is what of the session is on its lanes. mu is held.
+func (n *session) held() wire.State {
 	switch {
-	case n.main == nil:
-		return wire.Free
-	case n.main.open:
+	case len(n.extra) > 0, n.main != nil && n.main.open:
 		return wire.InTransaction
-	case n.main.stateful:
+	case n.main != nil && n.main.stateful:
 		return wire.Stateful
 	}
 	return wire.Free
@@ -70,22 +80,59 @@ func (n *session) pinned() bool {
 	return n.main != nil && n.main.transaction == "" && (n.main.open || n.main.stateful)
 }
 
-// takeLost returns once why the session's transaction is gone.
+// takeLost returns once what of the session is gone, and why.
 func (n *session) takeLost() error {
 	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.lost == "" {
+	why := n.lost
+	n.lost, n.lostIDs = "", nil
+	n.mu.Unlock()
+	if why == "" {
 		return nil
 	}
-	why := n.lost
-	n.lost = ""
-	return faultf(codes.Aborted, wire.TransactionLost, "transaction lost: %s", why)
+	n.registry.publish(n)
+	return faultf(codes.Aborted, wire.TransactionLost, "%s", why)
 }
 
+// forgive notes that the client gave up a transaction: that it is lost need not be told any more.
+func (n *session) forgive(id string) {
+	n.mu.Lock()
+	n.lostIDs = slices.DeleteFunc(n.lostIDs, func(lost string) bool { return lost == id })
+	if len(n.lostIDs) == 0 {
+		n.lost = ""
+	}
+	n.mu.Unlock()
+	n.registry.publish(n)
+}
+
+// left notes that a statement left state on the session's lane.
+func (n *session) left(ctx context.Context, l *lane, st statement) {
+	schema := ""
+	if st.Class == wire.Setting {
+		if rows, err := l.conn.textRows(ctx, "SELECT current_schema()"); err == nil && len(rows) == 1 {
+			schema = rows[0][0]
+		}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	l.stateful = true
+	if schema != "" {
+		n.schema = schema
+	}
+}
+
+// setLast remembers how a statement ended, without what it returned.
 func (n *session) setLast(o *outcome) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.last = o
+	n.last = &outcome{id: o.id, err: o.err, rows: o.rows}
+}
+
+// end notes that a transaction of the protocol has ended. mu is held.
+func (n *session) end(id string) {
+	n.ended = append(n.ended, id)
+	if len(n.ended) > maxEnded {
+		n.ended = slices.Delete(n.ended, 0, 1)
+	}
 }
 
 // transactionEnded notes that the transaction of a lane is over. mu is held.
@@ -94,13 +141,10 @@ func (n *session) transactionEnded(l *lane) {
 	if l.transaction == "" {
 		return
 	}
-	n.ended = append(n.ended, l.transaction)
-	if len(n.ended) > maxEnded {
-		n.ended = slices.Delete(n.ended, 0, 1)
-	}
+	n.end(l.transaction)
 	delete(n.extra, l.transaction)
 	l.transaction = ""
-	if n.main == nil && l.stateful {
+	if n.main == nil && l.stateful && !l.gone {
 		n.main = l
 	}
 }
@@ -110,6 +154,7 @@ type sessions struct {
 	mu      sync.Mutex
 	byID    map[string]*session
 	changed chan struct{} // closed and replaced when a session's state changed
+	bound   atomic.Int64  // bytes of parameters that all sessions keep
 }
 
 func newSessions() *sessions {
@@ -124,7 +169,7 @@ func (r *sessions) use(c *call) (*session, func()) {
 	if n == nil {
 		n = &session{
 			id: c.Session, user: c.User, registry: r, known: wire.Free,
-			extra: map[string]*lane{}, bound: newBoundSets(),
+			extra: map[string]*lane{}, bound: newBoundSets(&r.bound),
 		}
 		r.byID[c.Session] = n
 	}
@@ -203,6 +248,13 @@ func (r *sessions) remove(id string) []*lane {
 	delete(r.byID, id)
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	return n.close(r)
+}
+
+// close ends a session that is forgotten. Both mutexes are held.
+func (n *session) close(r *sessions) []*lane {
+	n.closed, n.lost, n.lostIDs = true, "", nil
+	n.bound.close()
 	return n.takeLanes(r)
 }
 
@@ -217,35 +269,56 @@ func (n *session) takeLanes(r *sessions) []*lane {
 	}
 	for _, l := range lanes {
 		l.gone = true
+		if l.transaction != "" {
+			n.end(l.transaction)
+		}
 	}
 	n.main, n.extra = nil, map[string]*lane{}
-	if n.known != wire.Free {
-		n.known = wire.Free
+	if state := n.state(); n.known != state {
+		n.known = state
 		r.wake()
 	}
 	return lanes
 }
 
+// lose notes what is about to be taken from a session that was idle for longer than limit. mu is held.
+func (n *session) lose(limit time.Duration) {
+	what := "session state lost: its settings and temporary objects are gone"
+	if n.held() == wire.InTransaction {
+		what = "transaction lost: it was rolled back, and settings and temporary objects of the session are gone"
+	}
+	n.lost = fmt.Sprintf("%s: the session was idle for longer than its timeout of %s", what, limit)
+	n.lostIDs = nil
+	for id := range n.extra {
+		n.lostIDs = append(n.lostIDs, id)
+	}
+	if l := n.main; l != nil && l.transaction != "" {
+		n.lostIDs = append(n.lostIDs, l.transaction)
+	}
+	if l := n.main; l != nil && (l.transaction == "" || l.stateful) {
+		n.lostIDs = append(n.lostIDs, "")
+	}
+}
+
 // sweep ends what has been idle: it takes the lanes of sessions idle for longer than limit (0: never)
-// and forgets free ones. The caller closes the lanes.
+// and forgets those with nothing here. The caller closes the lanes.
 func (r *sessions) sweep(now time.Time, limit time.Duration) []*lane {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var lanes []*lane
 	for id, n := range r.byID {
 		n.mu.Lock()
+		n.bound.expire(now)
 		idle := now.Sub(n.lastUsed)
 		switch {
 		case n.busy > 0:
-		case n.state() == wire.Free:
+		case n.held() == wire.Free:
 			if idle > forgetAfter {
-				lanes = append(lanes, n.takeLanes(r)...)
+				lanes = append(lanes, n.close(r)...)
 				delete(r.byID, id)
 			}
 		case limit > 0 && idle > limit:
-			if n.state() == wire.InTransaction {
-				n.lost = "the session was idle for longer than its timeout, and its transaction was rolled back"
-			}
+			n.lose(limit)
 			lanes = append(lanes, n.takeLanes(r)...)
 			n.schema = ""
 		}
@@ -261,7 +334,7 @@ func (r *sessions) takeAll() []*lane {
 	var lanes []*lane
 	for id, n := range r.byID {
 		n.mu.Lock()
-		lanes = append(lanes, n.takeLanes(r)...)
+		lanes = append(lanes, n.close(r)...)
 		n.mu.Unlock()
 		delete(r.byID, id)
 	}

@@ -163,13 +163,18 @@ func (s *server) describe(ctx context.Context, c *call, n *session, q query) (de
 	if err := s.ready(x.ctx, n, l, looking); err != nil {
 		return description{}, s.note(err)
 	}
+	plan, err := s.planning(x.ctx, l)
+	if err != nil {
+		return description{}, err
+	}
+	defer plan.release()
 	d, err := describeOn(x.ctx, l.conn, q)
 	l.dirty = l.dirty || x.ctx.Err() != nil
 	return d, s.note(s.settle(n, l, err))
 }
 
 func describeOn(ctx context.Context, conn *conn, q query) (description, error) {
-	cur, err := conn.prepare(ctx, q.st.SQL)
+	cur, err := conn.prepareChecked(ctx, q.st)
 	if err != nil {
 		return description{}, err
 	}
@@ -271,12 +276,10 @@ func (s *server) once(ctx context.Context, c *call, n *session, q query) (*outco
 			o.schema = controlSchema()
 			return s.control(x.ctx, n, l, q.st)
 		}
-		err = runOnce(x.ctx, l, q, o)
-		l.dirty = l.dirty || x.ctx.Err() != nil
+		err = s.runOnce(x.ctx, l, q, o)
+		l.dirty = l.dirty || x.ctx.Err() != nil || (err != nil && q.st.leaves())
 		if err == nil && q.st.leaves() {
-			n.mu.Lock()
-			l.stateful = true
-			n.mu.Unlock()
+			n.left(x.ctx, l, q.st)
 		}
 		return s.settle(n, l, err)
 	})
@@ -319,6 +322,9 @@ func (s *server) recorded(ctx context.Context, c *call, n *session, st statement
 	if err := s.note(f(x, o)); err != nil {
 		o.err = asFault(err)
 		o.batches = nil
+		if o.err.untouched {
+			return nil, err
+		}
 	}
 	s.stats.add(time.Since(x.started))
 	s.outcomes.keep(o)

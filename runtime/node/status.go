@@ -104,7 +104,7 @@ func (s *server) selfCheck(ctx context.Context) {
 	if err == nil {
 		defer c.close()
 		if err = c.run(ctx, "SELECT 1"); err == nil {
-			lake = c.run(ctx, s.pool.home)
+			lake = s.pool.enter(ctx, c)
 		}
 	}
 	_ = s.note(err)

@@ -27,7 +27,7 @@ func (s *server) control(ctx context.Context, n *session, l *lane, st statement)
 		if l.open {
 			return faultf(codes.FailedPrecondition, "", "a transaction is open already")
 		}
-		if err := l.conn.run(ctx, st.SQL); err != nil {
+		if err := l.begin(ctx, st.SQL); err != nil {
 			return err
 		}
 		n.mu.Lock()
@@ -44,24 +44,44 @@ func (s *server) control(ctx context.Context, n *session, l *lane, st statement)
 // endTransaction ends the lane's transaction. The engine answers COMMIT of an aborted transaction with
 // success and keeps nothing of it: that is told as what it is.
 func (s *server) endTransaction(ctx context.Context, n *session, l *lane, commit bool) error {
-	var err error
-	if commit && !l.aborted {
-		if err = l.conn.run(ctx, "COMMIT"); err != nil {
-			l.dirty = true
-			_ = l.tidy(ctx, "ROLLBACK") // the engine may have ended it already
+	plan, err := s.planning(ctx, l)
+	if err != nil {
+		return err // nothing was done: the transaction is as it was
+	}
+	defer plan.release()
+	switch {
+	case commit && !l.aborted:
+		// Never interrupted: the engine may have committed and then say that it was.
+		if err = l.conn.run(context.WithoutCancel(ctx), "COMMIT"); err != nil {
 			err = errNotCommitted(err)
+			s.rollBack(ctx, n, l)
 		}
-	} else {
-		err = l.tidy(ctx, "ROLLBACK")
-		if err == nil && commit {
-			err = faultf(codes.Aborted, "", "the transaction was aborted by an earlier error and is rolled back: nothing is committed")
-		}
+	case commit:
+		err = faultf(codes.Aborted, "", "the transaction was aborted by an earlier error and is rolled back: nothing is committed")
+		s.rollBack(ctx, n, l)
+	default:
+		s.rollBack(ctx, n, l)
 	}
 	n.mu.Lock()
 	n.transactionEnded(l)
 	n.mu.Unlock()
 	l.grip.release()
 	return err
+}
+
+// rollBack ends the lane's transaction without keeping anything of it, which always works: a connection
+// that cannot even do that is closed, and what the session had on it is gone.
+func (s *server) rollBack(ctx context.Context, n *session, l *lane) {
+	err := l.tidy(ctx, "ROLLBACK")
+	if err == nil || asFault(err).kind == "TransactionContext" { // the engine had ended it already
+		return
+	}
+	s.log.WarnContext(ctx, "connection is given up: it cannot roll back", "node", s.cfg.ID, "session", n.id, "error", trim(err.Error()))
+	s.pool.put(l.conn, false)
+	l.conn = nil
+	n.mu.Lock()
+	l.stateful = false
+	n.mu.Unlock()
 }
 
 func errNotCommitted(err error) error {
@@ -103,7 +123,9 @@ func (s *server) EndTransaction(ctx context.Context, request flightsql.ActionEnd
 	}
 	n, done := s.sessions.use(c)
 	defer done()
-	if err := n.takeLost(); err != nil && commit {
+	if !commit {
+		n.forgive(id)
+	} else if err := n.takeLost(); err != nil {
 		return err
 	}
 	st := internal("ROLLBACK", wire.Transaction, guard.Rollback, false)
@@ -123,7 +145,7 @@ func (s *server) endByID(x *execution, n *session, id string, commit bool) error
 	begun := n.extra[id] != nil || (n.main != nil && n.main.transaction == id)
 	ended := slices.Contains(n.ended, id)
 	if !begun && !ended {
-		n.ended = append(n.ended, id)
+		n.end(id)
 	}
 	n.mu.Unlock()
 	if !begun {

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -197,9 +198,13 @@ func TestIdleSessionIsRolledBack(t *testing.T) {
 	c.exec("CREATE TABLE t (i INTEGER)")
 	c.exec("BEGIN")
 	c.exec("INSERT INTO t VALUES (1)")
-	eventually(t, "the rollback", func() bool { return m.status().Sessions == 0 })
+	eventually(t, "the rollback", func() bool { return m.status().Transactions == 0 })
+	if got := m.status().Sessions; got != 1 {
+		t.Errorf("%d sessions; the one whose transaction is lost must stay until that is told", got)
+	}
 	err := c.tryExec("COMMIT")
 	c.wantCode(err, codes.Aborted, wire.TransactionLost)
+	c.wantState(wire.Free)
 	if got := other.one("SELECT count(*) FROM t"); got != "0" {
 		t.Errorf("%s rows, want none", got)
 	}
@@ -224,5 +229,47 @@ func TestUnreadStreamOfFreeSession(t *testing.T) {
 	}
 	if got := c.query("SELECT 7"); !cmp.Equal(got, [][]string{{"7"}}) {
 		t.Errorf("got %v", got)
+	}
+}
+
+// TestPostgresGoesAway ends the lake's connections to Postgres in the middle of a transaction.
+func TestPostgresGoesAway(t *testing.T) {
+	lake := newLake(t)
+	n := startNode(t, lake)
+	c := n.client("s1")
+	c.exec("CREATE TABLE t AS SELECT 1 AS i")
+	c.exec("BEGIN")
+	c.exec("INSERT INTO t VALUES (2)")
+	killBackends(t, lake)
+	_, err := c.tryQuery("SELECT count(*) FROM t")
+	if err == nil {
+		t.Error("a statement works over connections that are gone")
+	}
+	err = c.tryExec("COMMIT")
+	c.wantCodeOnly(err, codes.Aborted)
+	if got := n.client("s2").one("SELECT count(*) FROM t"); got != "1" {
+		t.Errorf("%s rows, want 1", got)
+	}
+	killBackends(t, lake)
+	eventually(t, "recovery", func() bool { _, err := n.client("s3").tryQuery("SELECT * FROM t"); return err == nil })
+}
+
+// killBackends ends every connection to the lake's database but its own.
+func killBackends(t *testing.T, lake wire.Lake) {
+	t.Helper()
+	e, c, err := openTask(t.Context(), lakeTask(t, lake), "postgres_scanner", "ducklake")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.close()
+	defer c.close()
+	err = c.runAll(t.Context(),
+		fmt.Sprintf("CREATE SECRET k (TYPE postgres, HOST %s, PORT '%d', DATABASE %s, USER %s, PASSWORD %s)",
+			quoteText(lake.Host), lake.Port, quoteText(lake.Database), quoteText(lake.User), quoteText(lake.Password)),
+		"ATTACH '' AS p (TYPE postgres, SECRET k)",
+		"SELECT * FROM postgres_query('p', 'SELECT pg_terminate_backend(pid)::VARCHAR FROM pg_stat_activity "+
+			"WHERE datname = current_database() AND pid <> pg_backend_pid()')")
+	if err != nil {
+		t.Fatal(err)
 	}
 }

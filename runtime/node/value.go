@@ -13,8 +13,17 @@ import (
 )
 
 // engineValue returns one Arrow value as a value of the engine, in its own type: the engine casts it to
-// the parameter's. The caller destroys it.
+// the parameter's. The caller destroys it. The engine makes no value of what it cannot take, and would
+// crash when that is bound.
 func engineValue(column arrow.Array, i int) (duck.Value, error) {
+	v, err := makeValue(column, i)
+	if err == nil && v.Ptr == nil {
+		return v, faultf(codes.InvalidArgument, "", "a value of type %s is invalid: text must be UTF-8", column.DataType())
+	}
+	return v, err
+}
+
+func makeValue(column arrow.Array, i int) (duck.Value, error) {
 	if column.IsNull(i) {
 		return duck.CreateNullValue(), nil
 	}

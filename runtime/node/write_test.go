@@ -136,6 +136,11 @@ func TestSessionOptions(t *testing.T) {
 	if got := c.one("SELECT current_schema()"); got != "other" {
 		t.Errorf("the session is in schema %s", got)
 	}
+	c.exec("USE main")
+	if got := options(); got["schema"] != "main" {
+		t.Errorf("after USE: %v", got)
+	}
+	c.exec("USE other")
 	if err := set("schema", "nope"); err == nil {
 		t.Error("a schema that does not exist was accepted")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -122,7 +123,17 @@ func (l *Loop) end(ctx context.Context, p *pool, m *member, s step) {
 		grace = 0
 	}
 	for failures := 1; ; failures++ {
-		err := l.cfg.Backend.Stop(ctx, s.id, grace)
+		runs, err := false, error(nil)
+		if s.do == forget {
+			runs, err = l.runs(ctx, s.id)
+		}
+		if runs { // only a round that saw it run may end it
+			l.cfg.Log.Warn("node was taken for gone and runs", "node", s.id)
+			break
+		}
+		if err == nil {
+			err = l.cfg.Backend.Stop(ctx, s.id, grace)
+		}
 		if err == nil {
 			err = l.cfg.Nodes.RemoveNode(ctx, s.id)
 		}
@@ -140,6 +151,14 @@ func (l *Loop) end(ctx context.Context, p *pool, m *member, s step) {
 	l.publish()
 	l.mu.Unlock()
 	l.again()
+}
+
+// runs reports whether the backend sees the node's process run.
+func (l *Loop) runs(ctx context.Context, id string) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, observeTimeout)
+	defer cancel()
+	nodes, err := l.cfg.Backend.List(ctx)
+	return slices.ContainsFunc(nodes, func(n backend.Node) bool { return n.ID == id && !n.Exited }), err
 }
 
 func (a action) String() string {

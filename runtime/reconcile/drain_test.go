@@ -221,6 +221,7 @@ func TestFollower(t *testing.T) {
 		_, stop := s.run(s.config())
 		pass(3 * time.Second)
 		stop()
+		told := s.world.told()
 		w := &watched{fakeWorld: s.world, Memory: s.store}
 		cfg := s.desk.config(w, "here", nil)
 		cfg.Nodes = w
@@ -234,8 +235,8 @@ func TestFollower(t *testing.T) {
 		s.expect(l, pool, serving, quarantined)
 		s.put("pool", plus(dual(1), "suspended", cty.True))
 		pass(time.Minute)
-		if w.changes != 0 {
-			t.Errorf("a follower changed %d things", w.changes)
+		if w.changes != 0 || s.world.told() != told {
+			t.Errorf("a follower changed %d things and told nodes %d", w.changes, s.world.told()-told)
 		}
 		stopFollower()
 

@@ -71,6 +71,8 @@ type Loop struct {
 	kick  chan struct{} // asks for a round
 	first chan struct{} // closed after the first pass
 
+	began time.Time // nodes that were started before are adopted
+
 	mu         sync.Mutex
 	members    map[string]*member // by node id
 	pools      map[string]*pool   // by pool id
@@ -96,7 +98,7 @@ func New(cfg Config) (*Loop, error) {
 	cfg.fill()
 	l := &Loop{
 		cfg: cfg, dial: dialNode,
-		kick: make(chan struct{}, 1), first: make(chan struct{}),
+		kick: make(chan struct{}, 1), first: make(chan struct{}), began: time.Now(),
 		members: map[string]*member{}, pools: map[string]*pool{},
 	}
 	if cfg.Registerer != nil {

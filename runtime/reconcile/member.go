@@ -30,6 +30,7 @@ type member struct {
 	served      time.Time // when it first passed a probe in this process
 	silent      time.Time // since when probes go unanswered
 	drain       time.Time
+	ended       int // the round in which its process was found gone
 	leaving     bool
 	judged      bool // its end has been counted
 	probed      bool
@@ -126,7 +127,7 @@ func (l *Loop) gone(m *member, reason string) {
 	if m.phase == backend.Gone {
 		return
 	}
-	m.phase = backend.Gone
+	m.phase, m.ended = backend.Gone, l.round
 	if m.end != nil {
 		m.end()
 		m.end = nil

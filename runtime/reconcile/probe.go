@@ -61,6 +61,7 @@ type told struct {
 // question is what a probe asks of a node and what it is to be told.
 type question struct {
 	node  backend.Node
+	tell  bool // only who may act tells nodes anything
 	live  *backend.Live
 	drain bool
 }
@@ -77,7 +78,7 @@ func (l *Loop) probe(ctx context.Context, m *member, endpoint string) {
 	var t told
 	for {
 		l.mu.Lock()
-		q := question{node: m.node, live: m.live, drain: m.phase == backend.Draining}
+		q := question{node: m.node, tell: l.acting(), live: m.live, drain: m.phase == backend.Draining}
 		l.mu.Unlock()
 		answer, err := l.ask(ctx, conn, q, &t)
 		if ctx.Err() != nil {
@@ -94,7 +95,7 @@ func (l *Loop) probe(ctx context.Context, m *member, endpoint string) {
 }
 
 // ask probes a node once, and tells it what it has not been told: every process is told everything
-// once, since nobody else knows what it was told before.
+// once by whoever may act, since nobody else knows what it was told before.
 func (l *Loop) ask(ctx context.Context, conn nodeConn, q question, t *told) (wire.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.ProbeTimeout)
 	defer cancel()
@@ -108,6 +109,9 @@ func (l *Loop) ask(ctx context.Context, conn nodeConn, q question, t *told) (wir
 	}
 	if err := identify(q.node, s); err != nil {
 		return wire.Status{}, err
+	}
+	if !q.tell {
+		return s, nil
 	}
 	if t.incarnation != s.Incarnation {
 		*t = told{incarnation: s.Incarnation}
@@ -201,7 +205,7 @@ func (l *Loop) heard(m *member, s wire.Status, err error) time.Duration {
 		m.quarantine(err.Error())
 	default:
 		m.silent = time.Time{}
-		m.heard(s, now)
+		m.heard(s, now, l.began)
 	}
 	if m.phase != before {
 		l.cfg.Log.Info("node is "+string(m.phase), "pool", l.addr(m.node.PoolID), "node", m.node.ID, "reason", m.reason)
@@ -223,8 +227,9 @@ func (l *Loop) heard(m *member, s wire.Status, err error) time.Duration {
 	}
 }
 
-// heard takes an answer of the node itself into account.
-func (m *member) heard(s wire.Status, now time.Time) {
+// heard takes an answer of the node itself into account. One that is older than the loop may have served
+// before, and is kept like one that did.
+func (m *member) heard(s wire.Status, now, began time.Time) {
 	m.status, m.incarnation = s, s.Incarnation
 	switch {
 	case s.Draining || m.phase == backend.Draining:
@@ -235,6 +240,9 @@ func (m *member) heard(s wire.Status, now time.Time) {
 	case s.Fatal != "":
 		m.quarantine("its engine is unusable: " + s.Fatal)
 	case !s.Ready:
+		if m.phase == backend.Starting && m.node.Started.Before(began) && !m.node.Started.IsZero() {
+			m.phase = backend.Serving // as far as is known
+		}
 		m.quarantine(s.Message)
 	default:
 		m.phase, m.reason, m.answered = backend.Serving, "", now

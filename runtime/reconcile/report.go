@@ -47,6 +47,16 @@ func (r Report) equal(other Report) bool {
 	})
 }
 
+// Report says how far all pools are, as of the last round. False: the first pass is not over.
+func (l *Loop) Report() (Report, bool) {
+	select {
+	case <-l.first:
+		return l.report(), true
+	default:
+		return Report{}, false
+	}
+}
+
 func (l *Loop) report() Report {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -182,6 +182,10 @@ func (l *Loop) mergeListed(w world, n backend.Node, round int, now time.Time) {
 		}
 		m = l.adopt(n, now)
 	}
+	if m.phase == backend.Gone && !n.Exited && !m.leaving && m.ended < round { // it was wrongly thought gone
+		l.drop(n.ID)
+		m = l.adopt(n, now)
+	}
 	m.node, m.remote = n, false
 	if n.Exited {
 		l.gone(m, n.Reason)

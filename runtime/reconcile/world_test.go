@@ -161,6 +161,17 @@ func (w *fakeWorld) ids() []string {
 	return ids
 }
 
+// told counts what all nodes were told.
+func (w *fakeWorld) told() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for _, node := range w.nodes {
+		n += node.settings + node.drains
+	}
+	return n
+}
+
 func (w *fakeWorld) started(pool string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

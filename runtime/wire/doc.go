@@ -41,7 +41,7 @@ const (
 	Transient Reason = "transient"
 	// Denied: the guard refused the statement.
 	Denied Reason = "denied"
-	// TransactionLost: the session's transaction is gone.
+	// TransactionLost: the session's transaction, or other state it had on its node, is gone.
 	TransactionLost Reason = "transaction_lost"
 	// Timeout: the statement ran into its timeout.
 	Timeout Reason = "timeout"

@@ -66,7 +66,6 @@ SELECT 1 a, b: 2
 FROM o: orders SELECT o.id
 SELECT list_sort(list_distinct([1, 2])), array_length([1])
 SELECT id FROM orders ORDER BY (SELECT max(a) FROM one), id NULLS LAST LIMIT (SELECT 3)
-SELECT setseed(0.5)
 DESCRIBE orders
 DESC orders
 DESCRIBE SELECT 1 AS a

@@ -91,6 +91,7 @@ SELECT current_query()
 SELECT pg_sleep(1e9)
 SELECT sleep_ms(1)
 SELECT nextval('s')
+SELECT setseed(0.5)
 SELECT currval('s')
 SELECT finalize(a) FROM t
 SELECT combine(a, b) FROM t
