@@ -13,9 +13,6 @@ import (
 	"github.com/qod-io/qod/runtime/wire"
 )
 
-// tempCatalog is the engine's catalog of temporary objects.
-const tempCatalog = "temp"
-
 // look runs a query about the catalog for a session and returns its rows as text, NULL as "". It runs in
 // the session's lane when nobody is on it, so that it shows what the session did, and else beside it, so
 // that it never waits for a result that is being read.
