@@ -1,4 +1,5 @@
-# Everything that is fetched or built lands in .cache and bin; `make clean` removes both.
+# Everything that is fetched or built lands in .cache and bin; `make clean` removes both. The virtual
+# environment comes first on the path, since qod fetches Postgres with its pip where none is installed.
 SHELL := /bin/bash
 GO     ?= go
 CACHE  := $(CURDIR)/.cache
@@ -21,6 +22,7 @@ build: ## build bin/qod
 	$(GO) build -tags $(TAGS) -trimpath -o bin/qod ./cmd/qod
 
 .PHONY: quickstart
+quickstart: export PATH := $(VENV)/bin:$(PATH)
 quickstart: build extensions ## plan, apply and query examples/quickstart, and leave it running
 	@QOD=$(CURDIR)/bin/qod EXTENSIONS=$(EXT) $(DEMO)/run.sh up
 
@@ -37,6 +39,7 @@ LINKED := ./cmd/... ./runtime/guard ./runtime/node ./test ./test/bench
 PURE    = $(filter-out $(shell $(GO) list -tags $(TAGS) $(LINKED)),$(shell $(GO) list -tags $(TAGS) ./...))
 
 .PHONY: test
+test: export PATH := $(VENV)/bin:$(PATH)
 test: export QOD_TEST_EXTENSION_DIR := $(EXT)
 test: export QOD_TEST_PYTHON := $(PYTHON)
 test: export QOD_TEST_JDBC := $(JDBC)

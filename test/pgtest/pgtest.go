@@ -153,7 +153,7 @@ func remove(ctx context.Context, dir string) error {
 func config(dir string) embedded.Config {
 	return embedded.Config{
 		StateDir: filepath.Join(dir, "state"), RunDir: filepath.Join(dir, "run"),
-		BinDir: os.Getenv(binVariable), NoFetch: true, NoSync: true,
+		BinDir: os.Getenv(binVariable), NoSync: true,
 	}
 }
 

@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 func at(dir string) embedded.Config {
 	return embedded.Config{
 		StateDir: filepath.Join(dir, "state"), RunDir: filepath.Join(dir, "run"),
-		BinDir: os.Getenv(binVariable), NoFetch: true, NoSync: true,
+		BinDir: os.Getenv(binVariable), NoSync: true,
 	}
 }
 
