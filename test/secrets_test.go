@@ -159,7 +159,7 @@ func (i *installation) allRows(t *testing.T, database string) []byte {
 	}
 	out := &bytes.Buffer{}
 	for _, table := range tables {
-		if _, err := c.PgConn().CopyTo(t.Context(), out, "COPY "+table+" TO STDOUT"); err != nil {
+		if _, err := c.PgConn().CopyTo(t.Context(), out, "COPY (SELECT * FROM "+table+") TO STDOUT"); err != nil {
 			t.Fatalf("copy %s: %v", table, err)
 		}
 	}
