@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclparse"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/spf13/cobra"
 	"github.com/zclconf/go-cty/cty"
@@ -150,10 +151,12 @@ func writeLineage(dir, stack, lineage string) error {
 		}
 		f = parsed
 	} else {
-		f.Body().AppendUnstructuredTokens(hclwrite.Tokens{{Type: 0, Bytes: []byte("# Made by qod. Commit it: it tells this stack from another of the same name.\n")}})
+		f.Body().AppendUnstructuredTokens(hclwrite.Tokens{{
+			Type: hclsyntax.TokenComment, Bytes: []byte("# Made by qod. Commit it: it tells this stack from another of the same name.\n"),
+		}})
 	}
 	f.Body().AppendNewBlock("stack", []string{stack}).Body().SetAttributeValue("lineage", cty.StringVal(lineage))
-	if err := os.WriteFile(name, f.Bytes(), 0o644); err != nil {
+	if err := os.WriteFile(name, hclwrite.Format(f.Bytes()), 0o644); err != nil {
 		return fmt.Errorf("write lineage: %w", err)
 	}
 	return nil

@@ -9,7 +9,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func main() {
@@ -22,7 +27,7 @@ func main() {
 // run executes one command line and returns its exit code: 0, 1 for an error, or what an exitError says.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot(&app{stdin: stdin, stdout: stdout, stderr: stderr, env: os.LookupEnv})
-	root.SetArgs(args)
+	root.SetArgs(longFlags(root, args))
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -39,6 +44,33 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	fmt.Fprintln(stderr, "Error:", err)
 	return 1
+}
+
+// longFlags lets flags be written with one dash, as users of Terraform do: -auto-approve is --auto-approve.
+// Only the names of flags are touched, and nothing after a lone "--".
+func longFlags(root *cobra.Command, args []string) []string {
+	known := map[string]bool{}
+	var visit func(*cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		for _, set := range []*pflag.FlagSet{cmd.Flags(), cmd.PersistentFlags()} {
+			set.VisitAll(func(f *pflag.Flag) { known[f.Name] = true })
+		}
+		for _, sub := range cmd.Commands() {
+			visit(sub)
+		}
+	}
+	visit(root)
+	out := slices.Clone(args)
+	for i, arg := range out {
+		if arg == "--" {
+			break
+		}
+		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "-"), "=")
+		if strings.HasPrefix(arg, "-") && len(name) > 1 && known[name] {
+			out[i] = "-" + arg
+		}
+	}
+	return out
 }
 
 // exitError ends the program with a code. Its err is printed; without one, all has been said.

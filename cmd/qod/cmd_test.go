@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const (
+	small    = "qod {\n  stack = \"s\"\n}\ntenant \"acme\" {}\n"
+	variable = "qod {\n  stack = \"s\"\n}\nvariable \"n\" {}\ntenant \"acme\" {\n  display_name = var.n\n}\n"
+)
+
+// Commands that need no state say clearly what is wrong, never wait for a person who is not there, and
+// make no state.
+func TestCommandLine(t *testing.T) {
+	tests := map[string]struct {
+		file string // main.qod.hcl; "" for none
+		args []string
+		code int
+		want string
+	}{
+		"version":       {"", []string{"version"}, 0, "DuckDB v1.5.5"},
+		"unknown":       {"", []string{"aply"}, 1, "unknown command"},
+		"no files":      {"", []string{"validate"}, 1, "qod init"},
+		"valid":         {small, []string{"validate"}, 0, `stack "s" is valid: 1 objects`},
+		"system stack":  {"qod {\n  stack = \"system\"\n}\n", []string{"validate"}, 1, "qod's own"},
+		"bad block":     {"qod {\n  stack = \"s\"\n}\ntennant \"acme\" {}\n", []string{"validate"}, 1, `Did you mean "tenant"?`},
+		"plan afresh":   {small, []string{"plan", "--detailed-exitcode"}, 2, "Plan: 1 to add"},
+		"one dash":      {variable, []string{"plan", "-detailed-exitcode", "-var", "n=-x"}, 2, `display_name = "-x"`},
+		"plan saved":    {small, []string{"plan", "--out", "x"}, 1, "run qod init first"},
+		"destroy empty": {"qod {\n  stack = \"s\"\n}\n", []string{"destroy"}, 0, "No changes"},
+		"bad setting":   {"", []string{"--drain-timeout-sec", "x", "config"}, 1, "--drain-timeout-sec=x"},
+		"HA":            {"", []string{"--ha-enabled", "true", "serve"}, 1, "QOD_HA_ENABLED"},
+		"no password":   {"", []string{"sql", "--user", "a@b/c", "SELECT 1"}, 1, "no password"},
+		"bad format":    {"", []string{"sql", "--format", "xml", "SELECT 1"}, 1, "want table, csv or json"},
+		"node by hand":  {"", []string{"node", "--id", "x"}, 1, "nodes are started by serve and apply"},
+		"status":        {"", []string{"status"}, 0, "There is no state yet"},
+		"down":          {"", []string{"down"}, 0, "Nothing runs here"},
+		"scale factor":  {"", []string{"load", "tpch", "--sf", "0", "a/b"}, 1, "want a scale factor above 0"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if tt.file != "" {
+				if err := os.WriteFile(filepath.Join(dir, "main.qod.hcl"), []byte(tt.file), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			t.Chdir(dir)
+			t.Setenv("QOD_STATE_DIR", filepath.Join(dir, "state"))
+			out := &bytes.Buffer{}
+			code := run(t.Context(), tt.args, strings.NewReader(""), out, out)
+			if code != tt.code || !strings.Contains(out.String(), tt.want) {
+				t.Errorf("exit code %d, want %d, with %q:\n%s", code, tt.code, tt.want, out)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "state")); err == nil {
+				t.Error("state was made")
+			}
+		})
+	}
+}
