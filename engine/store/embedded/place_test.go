@@ -117,7 +117,7 @@ func TestFetchedServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	installed := cfg
-	installed.BinDir = ""
+	installed.BinDir, installed.NoFetch = "", true
 	if _, err := embedded.Start(ctx, installed); err == nil || !strings.Contains(err.Error(), "of version 18, which made the cluster") {
 		t.Errorf("Start with other programs = %v", err)
 	}
