@@ -84,11 +84,7 @@ func (a *app) serve(ctx context.Context) error {
 
 // run runs every part until ctx ends or one of them fails: none dies alone.
 func (s *server) run(ctx context.Context, flight, web net.Listener, start time.Time) error {
-	snap, err := s.store.Snapshot(ctx)
-	if err != nil {
-		return err
-	}
-	directory, err := access.New(snap, s.sealer)
+	directory, err := s.grants(ctx)
 	if err != nil {
 		return err
 	}
@@ -191,8 +187,9 @@ const grantsRetry = 250 * time.Millisecond
 func (s *server) followGrants(ctx context.Context) error {
 	return s.store.Watch(ctx, func(r store.Revision) {
 		for s.directory.Current().Revision() < r {
-			err := s.readGrants(ctx)
+			directory, err := s.grants(ctx)
 			if err == nil {
+				s.directory.Swap(directory)
 				return
 			}
 			s.log.Warn("grants are not up to date", "error", err)
@@ -205,17 +202,13 @@ func (s *server) followGrants(ctx context.Context) error {
 	})
 }
 
-func (s *server) readGrants(ctx context.Context) error {
+// grants reads who may do what, as the store has it now.
+func (s *server) grants(ctx context.Context) (*access.Directory, error) {
 	snap, err := s.store.Snapshot(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	directory, err := access.New(snap, s.sealer)
-	if err != nil {
-		return err
-	}
-	s.directory.Swap(directory)
-	return nil
+	return access.New(snap, s.sealer)
 }
 
 func (s *server) readiness() api.Readiness {
