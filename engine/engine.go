@@ -70,22 +70,31 @@ type Plan struct {
 // runs is the kind whose objects the Runtime runs.
 const runs = "pool"
 
-// Plan compares the desired objects of a stack with what is there. It writes nothing.
-// Known are the objects of the configuration, also where none is desired: they say what must not be shown.
-func (e *Engine) Plan(ctx context.Context, stack store.Stack, desired, known []schema.Object) (*Plan, error) {
+// PlanOptions say what a plan is for. The zero value plans everything that the configuration asks for.
+type PlanOptions struct {
+	Mode      plan.Mode
+	Selection plan.Selection
+}
+
+// Plan compares the configuration of a stack with what is there. It writes nothing. A plan that destroys
+// is given the configuration too: it says what must not be shown.
+func (e *Engine) Plan(ctx context.Context, stack store.Stack, c schema.Desired, o PlanOptions) (*Plan, error) {
 	snap, err := e.Store.Snapshot(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read store: %w", err)
 	}
 	p := &Plan{secrets: map[store.SecretKey]string{}}
 	sensitive := map[string][]string{}
-	for _, o := range known {
-		sensitive[o.Address] = o.Sensitive
+	for _, object := range c.Objects {
+		sensitive[object.Address] = object.Sensitive
 	}
 	p.Plan = plan.Build(plan.Input{
 		Stack:     stack.Name,
-		Desired:   desired,
+		Mode:      o.Mode,
+		Selection: o.Selection,
+		Desired:   c,
 		Actual:    actual(snap),
+		Outputs:   snap.Outputs[stack.Name],
 		Sensitive: sensitive,
 		NewID:     uuid.NewString,
 		Fingerprint: func(id, attr, secret string) string {
@@ -106,7 +115,7 @@ func actual(snap *store.Snapshot) []plan.Actual {
 	for i, o := range snap.Objects {
 		out[i] = plan.Actual{
 			ID: o.ID, Kind: o.Kind, Spec: o.Spec, Applied: o.Applied, Address: o.Address, Stack: o.Stack,
-			Revision: int64(o.Revision), Tombstone: o.Tombstone,
+			Revision: int64(o.Revision), Tombstone: o.Tombstone, Protected: o.Protected,
 		}
 	}
 	return out

@@ -118,7 +118,7 @@ func estate(t *testing.T) []schema.Object {
 
 func (b *bed) plan(t *testing.T, desired []schema.Object) *engine.Plan {
 	t.Helper()
-	p, err := b.Plan(t.Context(), b.stack, desired, desired)
+	p, err := b.Plan(t.Context(), b.stack, schema.Desired{Objects: desired}, engine.PlanOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

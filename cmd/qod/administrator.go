@@ -10,6 +10,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/qod-io/qod/engine"
 	"github.com/qod-io/qod/engine/store"
 	"github.com/qod-io/qod/schema"
 )
@@ -45,7 +46,8 @@ func (w *world) firstAdministrator(ctx context.Context, a *app) error {
 	if _, problems := kind.Complete(object.Value); len(problems) > 0 {
 		return fmt.Errorf("QOD_ADMIN_PASSWORD: %s", problems[0].Message)
 	}
-	p, err := w.engine.Plan(ctx, store.Stack{Name: systemStack, Lineage: systemStack}, []schema.Object{object}, nil)
+	system := store.Stack{Name: systemStack, Lineage: systemStack}
+	p, err := w.engine.Plan(ctx, system, schema.Desired{Objects: []schema.Object{object}}, engine.PlanOptions{})
 	if err != nil {
 		return fmt.Errorf("make the first administrator: %w", err)
 	}

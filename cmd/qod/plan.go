@@ -11,7 +11,6 @@ import (
 	"github.com/qod-io/qod/engine/config"
 	"github.com/qod-io/qod/engine/plan"
 	"github.com/qod-io/qod/engine/store"
-	"github.com/qod-io/qod/schema"
 )
 
 func newPlan(a *app) *cobra.Command {
@@ -82,11 +81,11 @@ func (a *app) plan(ctx context.Context, vars []config.Given, o planOptions) (*wo
 	if o.saving && stack.Lineage == "" {
 		return w, nil, fmt.Errorf("a plan cannot be saved before the stack has a lineage: run qod init here, and commit %s", lockFile)
 	}
-	var desired []schema.Object
-	if !o.destroy {
-		desired = c.Objects
+	mode := plan.Normal
+	if o.destroy {
+		mode = plan.Destroy
 	}
-	p, err := w.engine.Plan(ctx, stack, desired, c.Objects)
+	p, err := w.engine.Plan(ctx, stack, c.Desired.Desired, engine.PlanOptions{Mode: mode})
 	if err != nil {
 		return w, nil, err
 	}

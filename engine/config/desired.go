@@ -17,8 +17,7 @@ type Desired struct {
 	// Stack owns the objects; StackRange is where its name is written.
 	Stack      string
 	StackRange hcl.Range
-	// Objects are in order of dependency: each comes after those in its DependsOn.
-	Objects []schema.Object
+	schema.Desired
 
 	files     map[string]*hcl.File
 	instances map[string]*instance

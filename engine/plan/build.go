@@ -13,9 +13,13 @@ import (
 
 // Input is what a plan is made from.
 type Input struct {
-	Stack   string
-	Desired []schema.Object
-	Actual  []Actual
+	Stack     string
+	Mode      Mode
+	Selection Selection
+	Desired   schema.Desired
+	Actual    []Actual
+	// Outputs are those of the last apply.
+	Outputs []schema.Output
 	// Sensitive names, by address, attributes that must not be shown although their block is not
 	// desired: a destroy still knows the configuration.
 	Sensitive map[string][]string
@@ -27,9 +31,12 @@ type Input struct {
 
 // Build compares desired and actual. Its result has no ID, times or live half; the engine adds them.
 func Build(in Input) *Plan {
+	if in.Mode == Destroy {
+		in.Desired.Objects = nil
+	}
 	b := newBuilder(in)
-	for i := range in.Desired {
-		b.desire(&in.Desired[i])
+	for i := range in.Desired.Objects {
+		b.desire(&in.Desired.Objects[i])
 	}
 	b.deleteRest()
 	b.checkKeys()
@@ -65,9 +72,9 @@ func newBuilder(in Input) *builder {
 		addresses: map[string]bool{}, desired: map[schema.Addr]string{}, ids: map[string]string{},
 		matched: map[string]*schema.Object{}, deleting: map[string]bool{},
 	}
-	for i := range in.Desired {
-		b.addresses[in.Desired[i].Address] = true
-		b.desired[in.Desired[i].Addr()] = in.Desired[i].Address
+	for i := range in.Desired.Objects {
+		b.addresses[in.Desired.Objects[i].Address] = true
+		b.desired[in.Desired.Objects[i].Addr()] = in.Desired.Objects[i].Address
 	}
 	for i := range in.Actual {
 		a := &in.Actual[i]
@@ -80,8 +87,8 @@ func newBuilder(in Input) *builder {
 			b.byAddress[a.Address] = a
 		}
 	}
-	for i := range in.Desired {
-		b.pair(&in.Desired[i])
+	for i := range in.Desired.Objects {
+		b.pair(&in.Desired.Objects[i])
 	}
 	return b
 }
@@ -130,7 +137,7 @@ func (b *builder) desire(want *schema.Object) {
 		c := b.createChange(b.in.NewID(), want)
 		c.Action, c.NewID, c.ID, c.Saw = Replace, c.ID, have.ID, have.Revision
 		c.Was, c.Attrs = have.Addr(), d.attrs
-		c.Reason = fmt.Sprintf("%s cannot be changed in place", strings.Join(d.replaces, " and "))
+		c.Reason, c.Detail = ReplaceCannotUpdate, fmt.Sprintf("%s cannot be changed in place", strings.Join(d.replaces, " and "))
 		b.plan.Changes = append(b.plan.Changes, c)
 	default:
 		b.plan.Changes = append(b.plan.Changes, b.updateChange(want, have, d))
@@ -189,7 +196,7 @@ func (b *builder) deleteRest() {
 		}
 		b.plan.Changes = append(b.plan.Changes, Change{
 			Action: Delete, ID: a.ID, Kind: a.Kind, Address: a.Address, Addr: a.Addr(), Saw: a.Revision,
-			Attrs: b.gone(a), Reason: fmt.Sprintf("%s is not in the configuration", a.Address),
+			Attrs: b.gone(a), Reason: DeleteNoBlock, Detail: fmt.Sprintf("%s is not in the configuration", a.Address),
 		})
 	}
 }

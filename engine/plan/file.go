@@ -40,7 +40,8 @@ type fileChange struct {
 	Applied json.RawMessage `json:"applied,omitempty"`
 	Attrs   []fileAttr      `json:"attrs,omitempty"`
 	Secrets []string        `json:"secrets,omitempty"`
-	Reason  string          `json:"reason,omitempty"`
+	Reason  Reason          `json:"reason,omitempty"`
+	Detail  string          `json:"detail,omitempty"`
 }
 
 type fileAttr struct {
@@ -67,7 +68,7 @@ func Marshal(p *Plan, secrets map[string][]byte) ([]byte, error) {
 func encodeChange(c Change) (fileChange, error) {
 	fc := fileChange{
 		Action: c.Action, ID: c.ID, NewID: c.NewID, Kind: c.Kind.Name, Address: c.Address, Addr: c.Addr, Was: c.Was,
-		Moved: c.Moved, Saw: c.Saw, Secrets: c.Secrets, Reason: c.Reason,
+		Moved: c.Moved, Saw: c.Saw, Secrets: c.Secrets, Reason: c.Reason, Detail: c.Detail,
 	}
 	var err error
 	if c.Spec != cty.NilVal {
@@ -128,7 +129,7 @@ func decodeChange(fc fileChange) (Change, error) {
 	}
 	c := Change{
 		Action: fc.Action, ID: fc.ID, NewID: fc.NewID, Kind: k, Address: fc.Address, Addr: fc.Addr, Was: fc.Was,
-		Moved: fc.Moved, Saw: fc.Saw, Secrets: fc.Secrets, Reason: fc.Reason, Spec: cty.NilVal, Applied: cty.NilVal,
+		Moved: fc.Moved, Saw: fc.Saw, Secrets: fc.Secrets, Reason: fc.Reason, Detail: fc.Detail, Spec: cty.NilVal, Applied: cty.NilVal,
 	}
 	var err error
 	if fc.Spec != nil {

@@ -115,7 +115,7 @@ func input(t *testing.T, archive *txtar.Archive) plan.Input {
 	in.NewID = func() string { next++; return fmt.Sprintf("new-%d", next) }
 	for _, d := range desired {
 		k := kind(t, d.Kind)
-		in.Desired = append(in.Desired, schema.Object{
+		in.Desired.Objects = append(in.Desired.Objects, schema.Object{
 			Kind: k, Address: d.Address, Value: decode(t, k, d.Value), DependsOn: d.DependsOn, Sensitive: d.Sensitive,
 		})
 	}

@@ -8,6 +8,7 @@ package plan
 import (
 	"time"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/qod-io/qod/schema"
@@ -21,7 +22,52 @@ const (
 	Update  Action = "update"
 	Replace Action = "replace"
 	Delete  Action = "delete"
+	// Forget leaves the object as it is, without an owner.
+	Forget Action = "forget"
 )
+
+// Reason says, for programs, why an object is replaced or goes.
+type Reason string
+
+const (
+	ReplaceCannotUpdate Reason = "replace_because_cannot_update"
+	ReplaceByRequest    Reason = "replace_by_request"
+	ReplaceByTriggers   Reason = "replace_by_triggers"
+
+	DeleteNoBlock         Reason = "delete_because_no_block"
+	DeleteNoKey           Reason = "delete_because_each_key"
+	DeleteWrongRepetition Reason = "delete_because_wrong_repetition"
+	DeleteNoModule        Reason = "delete_because_no_module"
+	DeleteByRemoval       Reason = "delete_because_removed_block"
+	DeleteByRequest       Reason = "delete_by_request" // a destroy
+
+	ForgetByRemoval Reason = "forget_because_removed_block"
+)
+
+// Mode is what a plan is for.
+type Mode string
+
+const (
+	// Normal makes the store as the configuration says.
+	Normal Mode = ""
+	// Destroy ends everything the stack owns.
+	Destroy Mode = "destroy"
+	// RefreshOnly takes what others changed as applied, and changes nothing else.
+	RefreshOnly Mode = "refresh-only"
+)
+
+// Selection narrows a plan. What is left out stays as it is.
+type Selection struct {
+	// Targets are all that is planned, with what they need; none means everything.
+	Targets []schema.Address
+	// Exclude is not planned, nor what needs it.
+	Exclude []schema.Address
+	// Replace is destroyed and made anew without a need.
+	Replace []schema.Address
+}
+
+// Partial reports whether something is left out.
+func (s Selection) Partial() bool { return len(s.Targets) > 0 || len(s.Exclude) > 0 }
 
 // Actual is an object as the store has it.
 type Actual struct {
@@ -31,6 +77,8 @@ type Actual struct {
 	Address, Stack string
 	Revision       int64
 	Tombstone      bool
+	// Protected objects are destroyed only by a removed block that says so.
+	Protected bool
 }
 
 // Addr returns the object's address.
@@ -62,7 +110,14 @@ type Change struct {
 	Applied cty.Value
 	Attrs   []Attr   // in the order of the kind; only what differs
 	Secrets []string // secret attributes to be written anew
-	Reason  string   // why an object is replaced or deleted
+	// Reason and Detail say why an object is replaced, deleted or forgotten; Detail in words.
+	Reason Reason
+	Detail string
+	// From is the stack that an import takes the object from, or "" with Import for one without owner.
+	Import bool
+	From   string
+	// Protected is how the object is afterwards, WasProtected how it was.
+	Protected, WasProtected bool
 }
 
 // Drift is an attribute that somebody changed since it was applied.
@@ -72,17 +127,25 @@ type Drift struct {
 	Attr    Attr // Before is what was applied, After what is stored now
 }
 
+// OutputChange is how one output of the configuration changes.
+type OutputChange struct {
+	Name          string
+	Before, After cty.Value // cty.NilVal: there is none
+	Sensitive     bool
+}
+
 // Finding is something the live world lacks or has too much.
 type Finding struct {
 	Addr    schema.Addr
 	Message string // "1 of 2 nodes missing"
 }
 
-// Problem stops a plan, or warns. Address and Path say where in the configuration.
+// Problem stops a plan, or warns. Address and Path say where in the configuration, or Range does.
 type Problem struct {
 	Warning bool
 	Address string
 	Path    cty.Path
+	Range   *hcl.Range
 	Summary string
 	Detail  string
 }
@@ -93,16 +156,23 @@ type Plan struct {
 	Stack    string
 	Lineage  string
 	Created  time.Time
+	Mode     Mode
+	Partial  bool     // the selection leaves something out
 	Changes  []Change // in the order of doing, without no-ops
 	Drift    []Drift
 	Live     []Finding
+	// Draining says what live work ends with the changes: sessions, transactions, statements.
+	Draining []Finding
+	// Outputs are those that change; Result is all of them after the apply, nil when they are left alone.
+	Outputs  []OutputChange
+	Result   []schema.Output
 	Problems []Problem
 	// Unchanged counts the objects of the stack that stay as they are.
 	Unchanged int
 }
 
 // Empty reports whether applying the plan would do nothing.
-func (p *Plan) Empty() bool { return len(p.Changes) == 0 && len(p.Live) == 0 }
+func (p *Plan) Empty() bool { return len(p.Changes) == 0 && len(p.Live) == 0 && len(p.Outputs) == 0 }
 
 // Failed reports whether a problem stops the plan.
 func (p *Plan) Failed() bool {

@@ -55,8 +55,8 @@ func (t Text) changes(out *strings.Builder, p *Plan) {
 
 func (t Text) change(out *strings.Builder, c Change) {
 	fmt.Fprintf(out, "  # %s %s\n", t.bold(c.Addr.String()), verb(c))
-	if c.Reason != "" {
-		fmt.Fprintf(out, "  # (%s)\n", c.Reason)
+	if c.Detail != "" {
+		fmt.Fprintf(out, "  # (%s)\n", c.Detail)
 	}
 	if c.Kind.Name == "user" && c.Spec != cty.NilVal && isTrue(c.Spec.GetAttr("system")) {
 		out.WriteString("  # a SYSTEM ADMINISTRATOR: may enter every pool of every tenant\n")

@@ -34,6 +34,8 @@ type Object struct {
 	Revision  Revision
 	Status    Status
 	Tombstone bool // deleted; the row waits for what it owns outside to go
+	// Protected is prevent_destroy as its owner last wrote it: plans refuse to destroy the object.
+	Protected bool
 }
 
 // Addr returns the object's address.
@@ -84,6 +86,8 @@ type Snapshot struct {
 	Objects  []Object // with tombstones, by kind and address
 	Secrets  map[SecretKey]Sealed
 	Stacks   map[string]Stack
+	// Outputs are those of each stack's last apply, by name; sensitive ones without their value.
+	Outputs map[string][]schema.Output
 }
 
 // Op is what a Write does.
@@ -109,7 +113,8 @@ type Write struct {
 	// any object has moved on is refused whole.
 	Saw            Revision
 	Spec, Applied  cty.Value // Put
-	Address, Stack string    // Put
+	Address, Stack string    // Put; both empty leave the object without an owner
+	Protected      bool      // Put
 	// Secrets are sealed before they leave the process. Attributes not named keep theirs, unless they
 	// are in the stored Spec and left out of the new one.
 	Secrets map[string][]byte
@@ -121,6 +126,8 @@ type Change struct {
 	// Stack, when it has a name, must be unknown or have this lineage; AdoptStack overrules.
 	Stack      Stack
 	AdoptStack bool
+	// Outputs, when not nil, replace those of the Stack. Values of sensitive ones are sealed.
+	Outputs []schema.Output
 	// PlanID, when set, makes a second commit with the same id fail with ErrPlanUsed.
 	PlanID string
 	By     string // who: the operating system user or the principal
@@ -189,6 +196,24 @@ type Store interface {
 	Watch(ctx context.Context, on func(Revision)) error
 	// Acquire takes the named lease, or fails with a HeldError. It does not wait.
 	Acquire(ctx context.Context, name, holder string) (Lease, error)
+}
+
+// Apply is one commit as the history has it.
+type Apply struct {
+	Revision        Revision
+	At              time.Time
+	By, From, Stack string
+	PlanID, Note    string
+	// Before is what each touched object was, by id; nil where it was new.
+	Before map[string]*Object
+}
+
+// Applies is the history of commits.
+type Applies interface {
+	// ListApplies returns the commits after a revision, newest first, at most limit where that is positive.
+	ListApplies(ctx context.Context, after Revision, limit int) ([]Apply, error)
+	// StackOutputs returns the outputs of a stack's last apply by name, sensitive ones with their values.
+	StackOutputs(ctx context.Context, stack string) ([]schema.Output, error)
 }
 
 // Lease is the right to act, held by one process at a time.
