@@ -16,7 +16,7 @@ import (
 
 var (
 	namePattern  = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
-	emailPattern = regexp.MustCompile(`^[^\s/:@]+@[A-Za-z0-9.-]+$`)
+	emailPattern = regexp.MustCompile(`^[^\s\pC/:@]+( [^\s\pC/:@]+)*@[A-Za-z0-9.-]+$`)
 )
 
 func checkName(v cty.Value) error {
@@ -33,6 +33,16 @@ func checkName(v cty.Value) error {
 
 // CheckName says what is wrong with a name of a tenant, pool, stack and the like, or returns nil.
 func CheckName(name string) error { return checkName(cty.StringVal(name)) }
+
+// reserved are the names of databases that every DuckDB has, or that a node needs beside the tenant's.
+var reserved = []string{"main", "temp", "system", "memory", "scratch", "pg_catalog", "information_schema"}
+
+func checkDatabaseName(v cty.Value) error {
+	if slices.Contains(reserved, v.AsString()) {
+		return fmt.Errorf("%q is reserved by DuckDB and cannot be the name of a database", v.AsString())
+	}
+	return checkName(v)
+}
 
 func checkUserName(v cty.Value) error {
 	name := v.AsString()

@@ -20,7 +20,7 @@ var tenantDBKind = Define[TenantDB](Kind{
 	Version: 1,
 	Attrs: []Attr{
 		tenantAttr(),
-		nameAttr("database", Roll, checkName),
+		nameAttr("database", Roll, checkDatabaseName),
 		{
 			Name: "kind", Type: cty.String, Mode: Required, Effect: Replace, Check: oneOf("ducklake"),
 			Doc: "What the database is: `ducklake`.",

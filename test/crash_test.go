@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -79,47 +81,80 @@ func killed(cmd *exec.Cmd, err error) bool {
 	return ok && ws.Signaled() && ws.Signal() == syscall.SIGKILL
 }
 
-// The ordinary binary, killed at seeded times while it applies.
-func TestKilledApply(t *testing.T) {
+// points is how many times an apply of thirty objects is interrupted.
+const points = 54
+
+// The ordinary binary, killed and interrupted at seeded times while it applies: it goes to and fro between
+// a configuration of thirty objects and one of eight. The next apply always ends where an apply that was
+// left alone does, with one of each object, and the pool that is in both never notices.
+func TestInterruptedApplies(t *testing.T) {
 	i := install(t, "quickstart")
-	i.edit(t, "dual = 2", "dual = 1")
-	start := time.Now()
-	i.must(t, "apply", "--auto-approve")
-	took := time.Since(start)
-	want := i.endState(t)
-	i.must(t, "destroy", "--auto-approve")
-	random := rand.New(rand.NewPCG(20261130, 3))
-	died := 0
-	for n := range 20 {
-		after := time.Duration(random.Int64N(int64(took)))
-		t.Run(fmt.Sprintf("%02d after %s", n, after.Round(time.Millisecond)), func(t *testing.T) {
-			if i.killAfter(t, after, "apply", "--auto-approve") {
-				died++
+	source, err := os.ReadFile("testdata/thirty.qod.hcl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(i.dir, "main.qod.hcl"), source, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	i.expect(t, 0, []string{"30 added"}, "apply", "--auto-approve")
+	want := map[bool]string{true: i.endState(t)}
+	took := map[bool]time.Duration{}
+	for _, more := range []bool{false, true} {
+		start := time.Now()
+		i.must(t, "apply", "--auto-approve", more30(more))
+		took[more] = time.Since(start)
+		want[more] = i.endState(t)
+	}
+	bystander := i.bystander(t)
+	random := rand.New(rand.NewPCG(20261130, 4))
+	ended := map[syscall.Signal]int{}
+	for n := range points {
+		more, signal := n%2 == 1, syscall.SIGKILL
+		if n%3 == 2 {
+			signal = syscall.SIGINT
+		}
+		after := time.Duration(random.Int64N(int64(took[more])))
+		t.Run(fmt.Sprintf("%02d %s after %s", n, signal, after.Round(time.Millisecond)), func(t *testing.T) {
+			if i.signalAfter(t, signal, after, "apply", "--auto-approve", more30(more)) {
+				ended[signal]++
 			}
-			i.whole(t, want)
-			if n%4 == 3 {
-				i.killAfter(t, after, "destroy", "--auto-approve")
+			i.must(t, "apply", "--auto-approve", more30(more))
+			i.expect(t, 0, []string{"No changes."}, "plan", "--detailed-exitcode", more30(more))
+			if diff := cmp.Diff(want[more], i.endState(t)); diff != "" {
+				t.Errorf("end state differs (-uninterrupted +after %s):\n%s", signal, diff)
 			}
-			i.must(t, "destroy", "--auto-approve")
-			i.nothingLeft(t)
+			if got := i.bystander(t); got != bystander {
+				t.Errorf("the node of a pool that did not change was %s and is %s", bystander, got)
+			}
 		})
 	}
-	if died < 10 {
-		t.Errorf("only %d of 20 applies were killed before their end", died)
+	if ended[syscall.SIGKILL] < points/3 || ended[syscall.SIGINT] < points/12 {
+		t.Errorf("too few of %d applies were cut short: %v", points, ended)
 	}
+	i.must(t, "destroy", "--auto-approve")
+	i.nothingLeft(t)
 }
 
-// killAfter kills a command at a time, and says whether that ended it.
-func (i *installation) killAfter(t testing.TB, after time.Duration, args ...string) bool {
+func more30(more bool) string { return fmt.Sprintf("--var=more=%t", more) }
+
+// bystander is the node of the pool that both configurations have.
+func (i *installation) bystander(t testing.TB) string {
+	t.Helper()
+	return i.psql(t, `SELECT n.pid || ' ' || n.incarnation FROM qodstate_node n JOIN qodstate_object o ON o.id::text = n.pool_id
+		WHERE o.key = 'acme/main'`)
+}
+
+// signalAfter signals a command at a time, and says whether that cut it short.
+func (i *installation) signalAfter(t testing.TB, signal syscall.Signal, after time.Duration, args ...string) bool {
 	t.Helper()
 	cmd := i.command(t.Context(), args...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	timer := time.AfterFunc(after, func() { _ = cmd.Process.Kill() }) // it may have ended
+	timer := time.AfterFunc(after, func() { _ = cmd.Process.Signal(signal) }) // it may have ended
 	err := cmd.Wait()
 	timer.Stop()
-	return killed(cmd, err)
+	return err != nil
 }
 
 // Two applies over one object: one wins, and the other names the object. Over disjoint objects both do.

@@ -75,7 +75,7 @@ func needed(t testing.TB, name string) string {
 	return v
 }
 
-// install copies an example and makes state for it. It is purged when the test ends.
+// install copies an example, or none, and makes state for it. It is purged when the test ends.
 func install(t testing.TB, example string) *installation {
 	t.Helper()
 	root, err := os.MkdirTemp("", "qod-test")
@@ -98,8 +98,13 @@ func newInstallation(t testing.TB, root, example string) *installation {
 	if err := os.Chmod(root, 0o711); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.CopyFS(i.dir, os.DirFS(filepath.Join("..", "examples", example))); err != nil {
+	if err := os.MkdirAll(i.dir, 0o755); err != nil {
 		t.Fatal(err)
+	}
+	if example != "" {
+		if err := os.CopyFS(i.dir, os.DirFS(filepath.Join("..", "examples", example))); err != nil {
+			t.Fatal(err)
+		}
 	}
 	i.env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + root, "LANG=C.UTF-8",

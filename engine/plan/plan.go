@@ -152,15 +152,15 @@ type Problem struct {
 
 // Plan is everything that one apply does.
 type Plan struct {
-	ID       string // a uuid; a store commits each plan at most once
-	Stack    string
-	Lineage  string
-	Created  time.Time
-	Mode     Mode
-	Partial  bool     // the selection leaves something out
-	Changes  []Change // in the order of doing, without no-ops
-	Drift    []Drift
-	Live     []Finding
+	ID      string // a uuid; a store commits each plan at most once
+	Stack   string
+	Lineage string
+	Created time.Time
+	Mode    Mode
+	Partial bool     // the selection leaves something out
+	Changes []Change // in the order of doing, without no-ops
+	Drift   []Drift
+	Live    []Finding
 	// Draining says what live work ends with the changes: sessions, transactions, statements.
 	Draining []Finding
 	// Outputs are those that change; Result is all of them after the apply, nil when they are left alone.
