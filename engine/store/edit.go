@@ -93,7 +93,10 @@ func (d *draft) put(w Write, old Object, exists bool) error {
 	}
 	o := Object{
 		ID: w.ID, Kind: w.Kind, Spec: w.Spec, Applied: w.Applied, Address: w.Address, Stack: w.Stack,
-		Generation: 1, Revision: d.next,
+		Generation: 1, Revision: d.next, Protected: w.Protected, Sensitive: sorted(w.Sensitive),
+	}
+	if w.Stack == "" && w.Address == "" {
+		o.Applied, o.Protected = cty.NilVal, false
 	}
 	if !exists {
 		d.after[w.ID] = o
@@ -111,11 +114,23 @@ func (d *draft) put(w Write, old Object, exists bool) error {
 		o.Generation++
 		d.forget = append(d.forget, dropped(w, old)...)
 	}
-	if same && sameValue(old.Applied, w.Applied) && old.Address == w.Address && old.Stack == w.Stack && len(w.Secrets) == 0 {
+	if same && len(w.Secrets) == 0 && sameOwner(old, o) {
 		o.Revision = old.Revision
 	}
 	d.after[w.ID] = o
 	return nil
+}
+
+// sameOwner compares all that the owner of an object has written beside its value.
+func sameOwner(a, b Object) bool {
+	return sameValue(a.Applied, b.Applied) && a.Address == b.Address && a.Stack == b.Stack &&
+		a.Protected == b.Protected && slices.Equal(a.Sensitive, b.Sensitive)
+}
+
+// sorted returns nil for an empty list.
+func sorted(names []string) []string {
+	names = slices.Sorted(slices.Values(names))
+	return slices.Compact(names)
 }
 
 // dropped lists the secrets that the new value no longer has: a password that was taken out must not

@@ -7,10 +7,12 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/qod-io/qod/schema"
 )
 
 // Memory is a store that ends with its process: for tests, and for trying out a configuration. It
-// implements Store, Nodes, Keys and Statements.
+// implements Store, Applies, Nodes, Keys and Statements.
 type Memory struct {
 	sealer *Sealer
 
@@ -21,8 +23,9 @@ type Memory struct {
 	refs       map[string][]ObjectRef
 	secrets    map[SecretKey]Sealed
 	stacks     map[string]Stack
+	outputs    map[string][]KeptOutput // by stack
 	plans      map[string]bool
-	history    []commit
+	history    []Apply
 	leases     map[string]*memoryLease // held ones
 	terms      map[string]int64
 	nodes      map[string]Node
@@ -35,12 +38,6 @@ type statementKey struct {
 	started time.Time
 }
 
-// commit is a line of history: who, and what each touched object was before.
-type commit struct {
-	Touch
-	before map[string]*Object
-}
-
 // NewMemory returns an empty store. The sealer may be nil if no secrets are written.
 func NewMemory(sealer *Sealer) *Memory {
 	return &Memory{
@@ -50,6 +47,7 @@ func NewMemory(sealer *Sealer) *Memory {
 		refs:    map[string][]ObjectRef{},
 		secrets: map[SecretKey]Sealed{},
 		stacks:  map[string]Stack{},
+		outputs: map[string][]KeptOutput{},
 		plans:   map[string]bool{},
 		leases:  map[string]*memoryLease{},
 		terms:   map[string]int64{},
@@ -74,6 +72,7 @@ func (m *Memory) Snapshot(ctx context.Context) (*Snapshot, error) {
 		Objects:  objects,
 		Secrets:  maps.Clone(m.secrets),
 		Stacks:   maps.Clone(m.stacks),
+		Outputs:  m.shownOutputs(),
 	}, nil
 }
 
@@ -83,10 +82,20 @@ func (m *Memory) Commit(ctx context.Context, c Change) (Revision, error) {
 	if err != nil {
 		return 0, err
 	}
+	outputs, err := c.KeepOutputs(m.sealer)
+	if err != nil {
+		return 0, err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.admit(ctx, c); err != nil {
 		return 0, err
+	}
+	if SameOutputs(outputs, m.outputs[c.Stack.Name]) {
+		if c.Idle(m.stacks[c.Stack.Name]) {
+			return m.revision, nil
+		}
+		outputs = nil
 	}
 	rows := m.rows()
 	if w, moved := rows.Moved(c); moved {
@@ -96,7 +105,7 @@ func (m *Memory) Commit(ctx context.Context, c Change) (Revision, error) {
 	if err != nil {
 		return 0, err
 	}
-	m.save(c, edit, sealed)
+	m.save(c, edit, sealed, outputs)
 	return m.revision, nil
 }
 
@@ -135,11 +144,11 @@ func (m *Memory) conflict(w Write) error {
 	}
 	var last Touch
 	for _, c := range m.history {
-		before, touched := c.before[w.ID]
+		before, touched := c.Before[w.ID]
 		if !touched {
 			continue
 		}
-		last = c.Touch
+		last = Touch{c.Stack, c.By, c.Revision}
 		if seen == nil && c.Revision > w.Saw {
 			seen = before
 		}
@@ -147,7 +156,8 @@ func (m *Memory) conflict(w Write) error {
 	return Conflict(w, now, seen, last)
 }
 
-func (m *Memory) save(c Change, e *Edit, sealed map[SecretKey]Sealed) {
+// save takes the outputs to keep, or nil to leave them alone.
+func (m *Memory) save(c Change, e *Edit, sealed map[SecretKey]Sealed, outputs []KeptOutput) {
 	for _, o := range e.Put {
 		m.objects[o.ID] = o
 	}
@@ -163,8 +173,16 @@ func (m *Memory) save(c Change, e *Edit, sealed map[SecretKey]Sealed) {
 	if c.PlanID != "" {
 		m.plans[c.PlanID] = true
 	}
+	var outputsBefore []schema.Output
+	if outputs != nil {
+		outputsBefore = ShownOutputs(m.outputs[c.Stack.Name])
+		m.outputs[c.Stack.Name] = outputs
+	}
 	m.raise()
-	m.history = append(m.history, commit{Touch{c.Stack.Name, c.By, m.revision}, e.Before})
+	m.history = append(m.history, Apply{
+		Revision: m.revision, At: Stamp(time.Now()), By: c.By, From: c.From, Stack: c.Stack.Name,
+		PlanID: c.PlanID, Note: c.Note, Before: withoutStatus(e.Before), Outputs: outputsBefore,
+	})
 }
 
 func (m *Memory) remove(ids []string) {

@@ -7,7 +7,56 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/qod-io/qod/schema"
 )
+
+// ListApplies implements Applies.
+func (m *Memory) ListApplies(ctx context.Context, after Revision, limit int) ([]Apply, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []Apply
+	for _, apply := range slices.Backward(m.history) {
+		if apply.Revision <= after || limit > 0 && len(out) == limit {
+			break
+		}
+		apply.Before = maps.Clone(apply.Before)
+		out = append(out, apply)
+	}
+	return out, ctx.Err()
+}
+
+// StackOutputs implements Applies.
+func (m *Memory) StackOutputs(ctx context.Context, stack string) ([]schema.Output, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return OpenOutputs(m.sealer, stack, m.outputs[stack])
+}
+
+func (m *Memory) shownOutputs() map[string][]schema.Output {
+	shown := map[string][]schema.Output{}
+	for stack, outputs := range m.outputs {
+		if len(outputs) > 0 {
+			shown[stack] = ShownOutputs(outputs)
+		}
+	}
+	return shown
+}
+
+func withoutStatus(before map[string]*Object) map[string]*Object {
+	out := make(map[string]*Object, len(before))
+	for id, o := range before {
+		if o != nil {
+			o = new(*o)
+			o.Status = Status{}
+		}
+		out[id] = o
+	}
+	return out
+}
 
 // ListNodes implements Nodes.
 func (m *Memory) ListNodes(ctx context.Context) ([]Node, error) {

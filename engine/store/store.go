@@ -36,6 +36,9 @@ type Object struct {
 	Tombstone bool // deleted; the row waits for what it owns outside to go
 	// Protected is prevent_destroy as its owner last wrote it: plans refuse to destroy the object.
 	Protected bool
+	// Sensitive lists the attributes outside the kind's secrets whose values must not be shown, in order:
+	// the owner computed them from sensitive values.
+	Sensitive []string
 }
 
 // Addr returns the object's address.
@@ -86,7 +89,8 @@ type Snapshot struct {
 	Objects  []Object // with tombstones, by kind and address
 	Secrets  map[SecretKey]Sealed
 	Stacks   map[string]Stack
-	// Outputs are those of each stack's last apply, by name; sensitive ones without their value.
+	// Outputs are those of each stack's last apply, by name. The value of a sensitive one is its
+	// fingerprint, as FingerprintOutput makes it.
 	Outputs map[string][]schema.Output
 }
 
@@ -114,7 +118,8 @@ type Write struct {
 	Saw            Revision
 	Spec, Applied  cty.Value // Put
 	Address, Stack string    // Put; both empty leave the object without an owner
-	Protected      bool      // Put
+	Protected      bool      // Put; an object without an owner is not protected, and nothing was applied to it
+	Sensitive      []string  // Put; in any order
 	// Secrets are sealed before they leave the process. Attributes not named keep theirs, unless they
 	// are in the stored Spec and left out of the new one.
 	Secrets map[string][]byte
@@ -126,7 +131,8 @@ type Change struct {
 	// Stack, when it has a name, must be unknown or have this lineage; AdoptStack overrules.
 	Stack      Stack
 	AdoptStack bool
-	// Outputs, when not nil, replace those of the Stack. Values of sensitive ones are sealed.
+	// Outputs, when not nil, replace those of the Stack. Values of sensitive ones are sealed. A commit
+	// of no writes and of the outputs that are there already does nothing at all.
 	Outputs []schema.Output
 	// PlanID, when set, makes a second commit with the same id fail with ErrPlanUsed.
 	PlanID string
@@ -204,8 +210,11 @@ type Apply struct {
 	At              time.Time
 	By, From, Stack string
 	PlanID, Note    string
-	// Before is what each touched object was, by id; nil where it was new.
+	// Before is what each touched object was, by id, without its status; nil where it was new.
 	Before map[string]*Object
+	// Outputs are what those of the stack were before, as a Snapshot has them; nil when the commit left
+	// them alone.
+	Outputs []schema.Output
 }
 
 // Applies is the history of commits.

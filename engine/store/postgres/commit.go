@@ -19,7 +19,11 @@ func (s *Store) Commit(ctx context.Context, c store.Change) (store.Revision, err
 	if err != nil {
 		return 0, err
 	}
-	a := &apply{id: uuid.NewString(), change: c, sealed: sealed}
+	outputs, err := c.KeepOutputs(s.sealer)
+	if err != nil {
+		return 0, err
+	}
+	a := &apply{id: uuid.NewString(), change: c, sealed: sealed, outputs: outputs}
 	var revision store.Revision
 	err = s.write(ctx, "commit", func(ctx context.Context) error {
 		revision, err = a.run(ctx, s)
@@ -34,6 +38,11 @@ type apply struct {
 	change store.Change
 	sealed map[store.SecretKey]store.Sealed
 	tries  int
+
+	outputs []store.KeptOutput // those of the change, nil for none
+	// known is the stack as it was before, by its name, and kept are its outputs.
+	known store.Stack
+	kept  []store.KeptOutput
 }
 
 // run is one try. The lock on the revision waits for an earlier try that is still in Postgres, so
@@ -50,6 +59,10 @@ func (a *apply) run(ctx context.Context, s *Store) (store.Revision, error) {
 		}
 		if err := a.admit(ctx, tx); err != nil {
 			return false, err
+		}
+		if store.SameOutputs(a.outputs, a.kept) && a.change.Idle(a.known) {
+			revision = now
+			return false, nil
 		}
 		rows, err := load(ctx, tx, a.change)
 		if err != nil {
@@ -116,11 +129,11 @@ func raise(ctx context.Context, tx pgx.Tx) error {
 
 // admit checks what stands before the objects: the stack, the plan and the lease.
 func (a *apply) admit(ctx context.Context, tx pgx.Tx) error {
-	var known store.Stack
 	var used bool
+	a.known, a.kept = store.Stack{}, nil
 	batch := &pgx.Batch{}
 	batch.Queue(`SELECT name, lineage FROM qodstate_stack WHERE name = $1`, a.change.Stack.Name).QueryRow(func(row pgx.Row) error {
-		err := row.Scan(&known.Name, &known.Lineage)
+		err := row.Scan(&a.known.Name, &a.known.Lineage)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
@@ -129,13 +142,22 @@ func (a *apply) admit(ctx context.Context, tx pgx.Tx) error {
 	batch.Queue(`SELECT EXISTS (SELECT FROM qodstate_apply WHERE plan_id = $1)`, a.change.PlanID).QueryRow(func(row pgx.Row) error {
 		return row.Scan(&used)
 	})
+	if a.outputs != nil {
+		batch.Queue(stackOutputs, a.change.Stack.Name).Query(func(rows pgx.Rows) error {
+			kept, err := pgx.CollectRows(rows, scanOutput)
+			for _, o := range kept {
+				a.kept = append(a.kept, o.KeptOutput)
+			}
+			return err
+		})
+	}
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return err
 	}
 	if used {
 		return store.ErrPlanUsed
 	}
-	if err := a.change.Admit(known); err != nil {
+	if err := a.change.Admit(a.known); err != nil {
 		return err
 	}
 	return held(ctx, tx, a.change.Lease)

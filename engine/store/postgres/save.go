@@ -2,16 +2,11 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/zclconf/go-cty/cty"
 
 	"github.com/qod-io/qod/engine/store"
-	"github.com/qod-io/qod/schema"
 )
 
 const (
@@ -23,16 +18,18 @@ WHERE from_id = ANY ($1::text[]::uuid[]) OR to_id = ANY ($2::text[]::uuid[])`
 	// The status is not the commit's to write.
 	putObjects = `
 INSERT INTO qodstate_object AS o
-    (id, kind, key, spec, applied, address, stack, generation, revision, schema_version, tombstone)
+    (id, kind, key, spec, applied, address, stack, generation, revision, schema_version, tombstone, protected, sensitive)
 SELECT id, kind, key, spec, CASE WHEN as_applied THEN spec ELSE applied END, address, stack, generation, revision,
-    schema_version, CASE WHEN buried THEN now() END
+    schema_version, CASE WHEN buried THEN now() END, protected, sensitive
 FROM unnest($1::text[]::uuid[], $2::text[], $3::text[], $4::text[]::jsonb[], $5::text[]::jsonb[], $6::bool[], $7::text[],
-    $8::text[], $9::bigint[], $10::bigint[], $11::int[], $12::bool[])
-    AS n (id, kind, key, spec, applied, as_applied, address, stack, generation, revision, schema_version, buried)
+    $8::text[], $9::bigint[], $10::bigint[], $11::int[], $12::bool[], $13::bool[], $14::text[]::jsonb[])
+    AS n (id, kind, key, spec, applied, as_applied, address, stack, generation, revision, schema_version, buried,
+        protected, sensitive)
 ON CONFLICT (id) DO UPDATE SET
     key = excluded.key, spec = excluded.spec, applied = excluded.applied, address = excluded.address,
     stack = excluded.stack, generation = excluded.generation, revision = excluded.revision,
-    schema_version = excluded.schema_version, updated = now(),
+    schema_version = excluded.schema_version, updated = now(), protected = excluded.protected,
+    sensitive = excluded.sensitive,
     tombstone = CASE WHEN excluded.tombstone IS NOT NULL THEN coalesce(o.tombstone, excluded.tombstone) END`
 
 	putRefs = `INSERT INTO qodstate_object_ref (from_id, attribute, ordinal, to_id)
@@ -48,13 +45,17 @@ ON CONFLICT (object_id, attribute) DO UPDATE SET sealed = excluded.sealed, versi
 	putStack = `INSERT INTO qodstate_stack (name, lineage) VALUES ($1, $2)
 ON CONFLICT (name) DO UPDATE SET lineage = excluded.lineage WHERE qodstate_stack.lineage <> excluded.lineage`
 
-	putApply = `INSERT INTO qodstate_apply (id, by, host, stack, plan_id, note, revision, previous)
-VALUES ($1::text::uuid, $2, $3, $4, nullif($5, ''), $6, $7, $8::text::jsonb)`
+	putApply = `INSERT INTO qodstate_apply (id, by, host, stack, plan_id, note, revision, previous, previous_outputs)
+VALUES ($1::text::uuid, $2, $3, $4, nullif($5, ''), $6, $7, $8::text::jsonb, $9::text::json)`
 )
 
 // save writes what an edit says, and the record of the commit.
 func (a *apply) save(ctx context.Context, tx pgx.Tx, e *store.Edit, revision store.Revision) error {
 	previous, err := encodePrevious(e.Before)
+	if err != nil {
+		return err
+	}
+	previousOutputs, err := a.previousOutputs()
 	if err != nil {
 		return err
 	}
@@ -79,7 +80,10 @@ func (a *apply) save(ctx context.Context, tx pgx.Tx, e *store.Edit, revision sto
 	if c.Stack.Name != "" {
 		batch.Queue(putStack, c.Stack.Name, c.Stack.Lineage)
 	}
-	batch.Queue(putApply, a.id, c.By, c.From, c.Stack.Name, c.PlanID, c.Note, revision, string(previous))
+	if err := a.queueOutputs(batch); err != nil {
+		return err
+	}
+	batch.Queue(putApply, a.id, c.By, c.From, c.Stack.Name, c.PlanID, c.Note, revision, string(previous), previousOutputs)
 	return tx.SendBatch(ctx, batch).Close()
 }
 
@@ -93,6 +97,7 @@ func queueObjects(batch *pgx.Batch, objects []store.Object) error {
 	addresses, stacks := make([]string, n), make([]string, n)
 	generations, revisions := make([]int64, n), make([]int64, n)
 	versions, buried := make([]int, n), make([]bool, n)
+	protected, sensitive := make([]bool, n), make([]string, n)
 	for i, o := range objects {
 		encoded, err := encodeObject(o)
 		if err != nil {
@@ -106,8 +111,10 @@ func queueObjects(batch *pgx.Batch, objects []store.Object) error {
 		addresses[i], stacks[i] = o.Address, o.Stack
 		generations[i], revisions[i] = o.Generation, int64(o.Revision)
 		versions[i], buried[i] = o.Kind.Version, o.Tombstone
+		protected[i], sensitive[i] = o.Protected, encodeNames(o.Sensitive)
 	}
-	batch.Queue(putObjects, ids, kinds, keys, specs, applied, asApplied, addresses, stacks, generations, revisions, versions, buried)
+	batch.Queue(putObjects, ids, kinds, keys, specs, applied, asApplied, addresses, stacks, generations, revisions, versions, buried,
+		protected, sensitive)
 	return nil
 }
 
@@ -140,107 +147,4 @@ func (a *apply) queueSecrets(batch *pgx.Batch, forget []store.SecretKey) {
 	if len(ids) > 0 {
 		batch.Queue(putSecrets, ids, attrs, sealed)
 	}
-}
-
-// encoded is an object in the history. Applied is left out where it equals the spec.
-type encoded struct {
-	Kind       string          `json:"kind"`
-	Spec       json.RawMessage `json:"spec"`
-	Applied    json.RawMessage `json:"applied,omitempty"`
-	AsApplied  bool            `json:"as_applied,omitempty"`
-	Address    string          `json:"address,omitempty"`
-	Stack      string          `json:"stack,omitempty"`
-	Generation int64           `json:"generation"`
-	Revision   store.Revision  `json:"revision"`
-	Tombstone  bool            `json:"tombstone,omitempty"`
-}
-
-func encodeObject(o store.Object) (encoded, error) {
-	e := encoded{
-		Kind: o.Kind.Name, Address: o.Address, Stack: o.Stack,
-		Generation: o.Generation, Revision: o.Revision, Tombstone: o.Tombstone,
-	}
-	var err error
-	if e.Spec, err = o.Kind.Encode(o.Spec); err != nil {
-		return e, fmt.Errorf("store %s: %w", o.Addr(), err)
-	}
-	if o.Applied == cty.NilVal {
-		return e, nil
-	}
-	if e.AsApplied = o.Applied.RawEquals(o.Spec); e.AsApplied {
-		return e, nil
-	}
-	if e.Applied, err = o.Kind.Encode(o.Applied); err != nil {
-		return e, fmt.Errorf("store what was applied to %s: %w", o.Addr(), err)
-	}
-	return e, nil
-}
-
-func encodePrevious(before map[string]*store.Object) ([]byte, error) {
-	previous := make(map[string]*encoded, len(before))
-	for id, o := range before {
-		if o == nil {
-			previous[id] = nil
-			continue
-		}
-		e, err := encodeObject(*o)
-		if err != nil {
-			return nil, err
-		}
-		previous[id] = &e
-	}
-	return json.Marshal(previous)
-}
-
-const (
-	lastTouch = `SELECT stack, by, revision FROM qodstate_apply
-WHERE previous ? $1 ORDER BY revision DESC LIMIT 1`
-
-	// The first commit after the one that was seen replaced what was seen.
-	firstSince = `SELECT previous -> $1 FROM qodstate_apply
-WHERE revision > $2 AND previous ? $1 ORDER BY revision LIMIT 1`
-)
-
-// conflict says what became of the object that a write was made for.
-func conflict(ctx context.Context, tx pgx.Tx, rows *store.Rows, w store.Write) error {
-	var last store.Touch
-	err := tx.QueryRow(ctx, lastTouch, w.ID).Scan(&last.Stack, &last.By, &last.Revision)
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return err
-	}
-	var raw []byte
-	err = tx.QueryRow(ctx, firstSince, w.ID, w.Saw).Scan(&raw)
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return err
-	}
-	seen, err := decodePrevious(w.ID, raw)
-	if err != nil {
-		return err
-	}
-	var now *store.Object
-	if o, exists := rows.Object(w.ID); exists {
-		now = &o
-	}
-	return store.Conflict(w, now, seen, last)
-}
-
-func decodePrevious(id string, raw []byte) (*store.Object, error) {
-	var e *encoded
-	if len(raw) > 0 {
-		if err := json.Unmarshal(raw, &e); err != nil {
-			return nil, fmt.Errorf("read history of object %s: %w", id, err)
-		}
-	}
-	if e == nil {
-		return nil, nil
-	}
-	kind, ok := schema.Lookup(e.Kind)
-	if !ok {
-		return nil, fmt.Errorf("read history of object %s: there is no kind %q: %w", id, e.Kind, store.ErrNewer)
-	}
-	spec, err := kind.Decode(e.Spec)
-	if err != nil {
-		return nil, fmt.Errorf("read history of object %s: %w", id, err)
-	}
-	return &store.Object{ID: id, Kind: kind, Spec: spec}, nil
 }

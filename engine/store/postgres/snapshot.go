@@ -21,7 +21,8 @@ const objectColumns = `
 SELECT o.id::text, o.kind, o.key, o.spec,
     CASE WHEN o.applied IS DISTINCT FROM o.spec THEN o.applied END,
     coalesce(o.applied = o.spec, false),
-    o.address, o.stack, o.generation, o.revision, o.status, o.schema_version, o.tombstone IS NOT NULL
+    o.address, o.stack, o.generation, o.revision, o.status, o.schema_version, o.tombstone IS NOT NULL,
+    o.protected, nullif(o.sensitive, '[]')
 FROM qodstate_object o `
 
 // objectRow is an object as it is stored.
@@ -35,12 +36,14 @@ type objectRow struct {
 	status         []byte
 	version        int
 	tombstone      bool
+	protected      bool
+	sensitive      []byte
 }
 
 func scanObject(row pgx.CollectableRow) (objectRow, error) {
 	var o objectRow
 	err := row.Scan(&o.id, &o.kind, &o.key, &o.spec, &o.applied, &o.asApplied, &o.address, &o.stack,
-		&o.generation, &o.revision, &o.status, &o.version, &o.tombstone)
+		&o.generation, &o.revision, &o.status, &o.version, &o.tombstone, &o.protected, &o.sensitive)
 	return o, err
 }
 
@@ -67,7 +70,12 @@ func (r objectRow) object() (store.Object, error) {
 	}
 	o := store.Object{
 		ID: r.id, Kind: kind, Spec: spec, Applied: applied, Address: r.address, Stack: r.stack,
-		Generation: r.generation, Revision: r.revision, Tombstone: r.tombstone,
+		Generation: r.generation, Revision: r.revision, Tombstone: r.tombstone, Protected: r.protected,
+	}
+	if r.sensitive != nil {
+		if err := json.Unmarshal(r.sensitive, &o.Sensitive); err != nil {
+			return store.Object{}, fmt.Errorf("read sensitive attributes of %s.%s: %w", r.kind, r.key, err)
+		}
 	}
 	if len(r.status) > len(`{}`) {
 		if err := json.Unmarshal(r.status, &o.Status); err != nil {
@@ -115,7 +123,9 @@ func (s *Store) Snapshot(ctx context.Context) (*store.Snapshot, error) {
 }
 
 func (s *Store) readAll(ctx context.Context) (*store.Snapshot, []objectRow, error) {
-	snapshot := &store.Snapshot{Secrets: map[store.SecretKey]store.Sealed{}, Stacks: map[string]store.Stack{}}
+	snapshot := &store.Snapshot{
+		Secrets: map[store.SecretKey]store.Sealed{}, Stacks: map[string]store.Stack{}, Outputs: map[string][]schema.Output{},
+	}
 	var objects []objectRow
 	batch := &pgx.Batch{}
 	batch.Queue(`SELECT revision FROM qodstate_revision`).QueryRow(func(row pgx.Row) error {
@@ -140,6 +150,13 @@ func (s *Store) readAll(ctx context.Context) (*store.Snapshot, []objectRow, erro
 			snapshot.Stacks[stack.Name] = stack
 			return nil
 		})
+		return err
+	})
+	batch.Queue(allOutputs).Query(func(rows pgx.Rows) error {
+		kept, err := pgx.CollectRows(rows, scanOutput)
+		for _, o := range kept {
+			snapshot.Outputs[o.stack] = append(snapshot.Outputs[o.stack], o.Output)
+		}
 		return err
 	})
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}

@@ -20,6 +20,7 @@ import (
 // Bundle is an empty store, through each of its interfaces.
 type Bundle struct {
 	Store      store.Store
+	Applies    store.Applies
 	Nodes      store.Nodes
 	Keys       store.Keys
 	Statements store.Statements
@@ -56,6 +57,13 @@ func Run(t *testing.T, open func(t *testing.T) Bundle) {
 		{"remove", removal},
 		{"stack lineage", lineage},
 		{"plans are single-use", planOnce},
+		{"protection and sensitivity", protection},
+		{"forget and take over", forgotten},
+		{"history", history},
+		{"history of refused commits", refusedHistory},
+		{"outputs", outputs},
+		{"outputs that stay", outputsLeft},
+		{"end of an outside", endings},
 		{"status", status},
 		{"watch", watch},
 		{"lease", lease},

@@ -1,0 +1,173 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/qod-io/qod/engine/store"
+	"github.com/qod-io/qod/schema"
+)
+
+// encoded is an object in the history. Applied is left out where it equals the spec.
+type encoded struct {
+	Kind       string          `json:"kind"`
+	Spec       json.RawMessage `json:"spec"`
+	Applied    json.RawMessage `json:"applied,omitempty"`
+	AsApplied  bool            `json:"as_applied,omitempty"`
+	Address    string          `json:"address,omitempty"`
+	Stack      string          `json:"stack,omitempty"`
+	Generation int64           `json:"generation"`
+	Revision   store.Revision  `json:"revision"`
+	Tombstone  bool            `json:"tombstone,omitempty"`
+	Protected  bool            `json:"protected,omitempty"`
+	Sensitive  []string        `json:"sensitive,omitempty"`
+}
+
+func encodeObject(o store.Object) (encoded, error) {
+	e := encoded{
+		Kind: o.Kind.Name, Address: o.Address, Stack: o.Stack,
+		Generation: o.Generation, Revision: o.Revision, Tombstone: o.Tombstone,
+		Protected: o.Protected, Sensitive: o.Sensitive,
+	}
+	var err error
+	if e.Spec, err = o.Kind.Encode(o.Spec); err != nil {
+		return e, fmt.Errorf("store %s: %w", o.Addr(), err)
+	}
+	if o.Applied == cty.NilVal {
+		return e, nil
+	}
+	if e.AsApplied = o.Applied.RawEquals(o.Spec); e.AsApplied {
+		return e, nil
+	}
+	if e.Applied, err = o.Kind.Encode(o.Applied); err != nil {
+		return e, fmt.Errorf("store what was applied to %s: %w", o.Addr(), err)
+	}
+	return e, nil
+}
+
+func encodePrevious(before map[string]*store.Object) ([]byte, error) {
+	previous := make(map[string]*encoded, len(before))
+	for id, o := range before {
+		if o == nil {
+			previous[id] = nil
+			continue
+		}
+		e, err := encodeObject(*o)
+		if err != nil {
+			return nil, err
+		}
+		previous[id] = &e
+	}
+	return json.Marshal(previous)
+}
+
+const (
+	lastTouch = `SELECT stack, by, revision FROM qodstate_apply
+WHERE previous ? $1 ORDER BY revision DESC LIMIT 1`
+
+	// The first commit after the one that was seen replaced what was seen.
+	firstSince = `SELECT previous -> $1 FROM qodstate_apply
+WHERE revision > $2 AND previous ? $1 ORDER BY revision LIMIT 1`
+)
+
+// conflict says what became of the object that a write was made for.
+func conflict(ctx context.Context, tx pgx.Tx, rows *store.Rows, w store.Write) error {
+	var last store.Touch
+	err := tx.QueryRow(ctx, lastTouch, w.ID).Scan(&last.Stack, &last.By, &last.Revision)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return err
+	}
+	var raw []byte
+	err = tx.QueryRow(ctx, firstSince, w.ID, w.Saw).Scan(&raw)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return err
+	}
+	seen, err := decodePrevious(w.ID, raw)
+	if err != nil {
+		return err
+	}
+	var now *store.Object
+	if o, exists := rows.Object(w.ID); exists {
+		now = &o
+	}
+	return store.Conflict(w, now, seen, last)
+}
+
+func decodePrevious(id string, raw []byte) (*store.Object, error) {
+	var e *encoded
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &e); err != nil {
+			return nil, fmt.Errorf("read history of object %s: %w", id, err)
+		}
+	}
+	if e == nil {
+		return nil, nil
+	}
+	o, err := e.object(id)
+	if err != nil {
+		return nil, fmt.Errorf("read history of object %s: %w", id, err)
+	}
+	return &o, nil
+}
+
+func (e *encoded) object(id string) (store.Object, error) {
+	kind, ok := schema.Lookup(e.Kind)
+	if !ok {
+		return store.Object{}, fmt.Errorf("there is no kind %q: %w", e.Kind, store.ErrNewer)
+	}
+	o := store.Object{
+		ID: id, Kind: kind, Applied: cty.NilVal, Address: e.Address, Stack: e.Stack, Generation: e.Generation,
+		Revision: e.Revision, Tombstone: e.Tombstone, Protected: e.Protected, Sensitive: e.Sensitive,
+	}
+	var err error
+	if o.Spec, err = kind.Decode(e.Spec); err != nil {
+		return o, err
+	}
+	switch {
+	case e.AsApplied:
+		o.Applied = o.Spec
+	case e.Applied != nil:
+		o.Applied, err = kind.Decode(e.Applied)
+	}
+	return o, err
+}
+
+const listApplies = `SELECT revision, at, by, host, stack, coalesce(plan_id, ''), note, previous, previous_outputs
+FROM qodstate_apply WHERE revision > $1 ORDER BY revision DESC LIMIT nullif($2, 0)`
+
+// ListApplies implements store.Applies.
+func (s *Store) ListApplies(ctx context.Context, after store.Revision, limit int) ([]store.Apply, error) {
+	var applies []store.Apply
+	err := s.read(ctx, "list commits", func(ctx context.Context) error {
+		rows, err := s.pool.Query(ctx, listApplies, after, max(0, limit))
+		if err != nil {
+			return err
+		}
+		applies, err = pgx.CollectRows(rows, scanApply)
+		return err
+	})
+	return applies, err
+}
+
+func scanApply(row pgx.CollectableRow) (store.Apply, error) {
+	var a store.Apply
+	var previous map[string]json.RawMessage
+	var outputs []byte
+	err := row.Scan(&a.Revision, &a.At, &a.By, &a.From, &a.Stack, &a.PlanID, &a.Note, &previous, &outputs)
+	if err != nil {
+		return a, err
+	}
+	a.At, a.Before = store.Stamp(a.At), make(map[string]*store.Object, len(previous))
+	for id, raw := range previous {
+		if a.Before[id], err = decodePrevious(id, raw); err != nil {
+			return a, err
+		}
+	}
+	a.Outputs, err = decodePreviousOutputs(outputs)
+	return a, err
+}
