@@ -25,6 +25,7 @@ var imports = map[string][]string{
 	"engine/crash":                {},
 	"engine/config":               {"schema", "engine/graph"},
 	"engine/plan":                 {"schema", "engine/graph"},
+	"engine/history":              {"engine/plan", "engine/store", "schema"},
 	"engine/store":                {"schema"},
 	"engine/store/embedded":       {},
 	"engine/store/postgres":       {"engine/store", "schema"},

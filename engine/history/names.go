@@ -1,0 +1,90 @@
+package history
+
+import (
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/qod-io/qod/engine/store"
+	"github.com/qod-io/qod/schema"
+)
+
+// nameOf returns the innermost key part as it is written, or "" for a kind that nothing can refer to.
+func nameOf(o store.Object) string {
+	last := o.Kind.Key[len(o.Kind.Key)-1]
+	if !o.Spec.Type().HasAttribute(last) || o.Spec.GetAttr(last).IsNull() {
+		return ""
+	}
+	return o.Spec.GetAttr(last).AsString()
+}
+
+// renamed returns an object's value with the names that its references have after the rollback. The index
+// has the objects of the time that the value is of.
+func (b *rollback) renamed(o *store.Object, index map[schema.Addr]*store.Object) cty.Value {
+	names := map[string]map[string]string{} // by attribute and folded old name
+	for _, ref := range o.Kind.Refs(o.Spec) {
+		to := index[ref.To]
+		if to == nil {
+			continue
+		}
+		if now, known := b.names[to.ID]; known && now != nameOf(*to) {
+			if names[ref.Attr] == nil {
+				names[ref.Attr] = map[string]string{}
+			}
+			names[ref.Attr][ref.To.Name()] = now
+		}
+	}
+	if len(names) == 0 {
+		return o.Spec
+	}
+	attrs := o.Spec.AsValueMap()
+	for attr, by := range names {
+		attrs[attr] = rename(attrs[attr], by)
+	}
+	return cty.ObjectVal(attrs)
+}
+
+func rename(v cty.Value, by map[string]string) cty.Value {
+	if v.Type().IsSetType() {
+		items := v.AsValueSlice()
+		for i := range items {
+			items[i] = rename(items[i], by)
+		}
+		return cty.SetVal(items)
+	}
+	if now, ok := by[schema.Fold(v.AsString())]; ok {
+		return cty.StringVal(now)
+	}
+	return v
+}
+
+// outputs returns the outputs of the revision. Sensitive ones come back only where they have not changed.
+func (b *rollback) outputs() []schema.Output {
+	shown, open := outputsByName(b.Shown), outputsByName(b.Open)
+	out := []schema.Output{}
+	for _, o := range b.ThenShown {
+		now, exists := shown[o.Name]
+		switch {
+		case !o.Sensitive:
+			o.Sensitive = exists && now.Sensitive // a value that is hidden now stays so
+		case exists && now.Sensitive && now.Value.RawEquals(o.Value):
+			o.Value = open[o.Name].Value
+		case exists:
+			o = open[o.Name]
+			b.warn("", nil, fmt.Sprintf("output %s is not rolled back: past secrets are not kept", o.Name), "It stays as it is now.")
+		default:
+			b.warn("", nil, fmt.Sprintf("output %s does not come back: past secrets are not kept", o.Name), "The next apply of the configuration gives it a value.")
+			continue
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+func outputsByName(outputs []schema.Output) map[string]schema.Output {
+	by := make(map[string]schema.Output, len(outputs))
+	for _, o := range outputs {
+		by[o.Name] = o
+	}
+	return by
+}

@@ -1,0 +1,263 @@
+package history
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2/hclwrite"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/qod-io/qod/engine/store"
+	"github.com/qod-io/qod/schema"
+)
+
+// Text is how changes of the past are printed. It looks like the text of a plan.
+type Text struct {
+	Color bool
+}
+
+const hiddenValue = "(sensitive value)"
+
+// Write prints changes for people, or that there are none.
+func (t Text) Write(w io.Writer, changes []Change, outputs []OutputChange) error {
+	out := &strings.Builder{}
+	for _, c := range changes {
+		t.change(out, c)
+	}
+	t.outputs(out, outputs)
+	if len(changes) == 0 && len(outputs) == 0 {
+		out.WriteString("Nothing differs.\n")
+	} else {
+		fmt.Fprintf(out, "%s.\n", Summary(changes, outputs))
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+// Summary says in a line how much there is of changes: +2 ~1 -0.
+func Summary(changes []Change, outputs []OutputChange) string {
+	add, change, destroy := Counts(changes)
+	words := fmt.Sprintf("+%d ~%d -%d", add, change, destroy)
+	if n := len(outputs); n > 0 {
+		words += fmt.Sprintf(", %s", plural(n, "output"))
+	}
+	return words
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func (t Text) change(out *strings.Builder, c Change) {
+	o := c.Object()
+	fmt.Fprintf(out, "  # %s %s\n", t.bold(o.Addr().String()), verb(c))
+	for _, note := range notes(c) {
+		fmt.Fprintf(out, "  # (%s)\n", note)
+	}
+	attrs := c.Attrs()
+	if len(attrs) == 0 || c.Action == Ended {
+		out.WriteString("\n")
+		return
+	}
+	fmt.Fprintf(out, "%3s %s {\n", t.paint(symbol(c.Action)), header(*o))
+	width := 0
+	for _, a := range attrs {
+		if !nested(a.After.Type()) || a.Hidden {
+			width = max(width, len(a.Name))
+		}
+	}
+	for _, a := range attrs {
+		t.attr(out, a, width)
+	}
+	out.WriteString("    }\n\n")
+}
+
+// header is the object's block as its configuration has it, or its kind and name.
+func header(o store.Object) string {
+	a, err := schema.ParseAddress(o.Address)
+	if err != nil {
+		return fmt.Sprintf("%s %q", o.Kind.Name, o.Addr().Name())
+	}
+	return fmt.Sprintf("%s %q%s", o.Kind.Name, a.Name, strings.TrimPrefix(a.Step.String(), a.Name))
+}
+
+func verb(c Change) string {
+	switch c.Action {
+	case Created:
+		return "was created"
+	case Changed:
+		if was := c.Before.Addr(); was != c.After.Addr() {
+			return "was renamed from " + was.String()
+		}
+		return "was changed"
+	case Moved:
+		return fmt.Sprintf("moved from %s to %s", c.Before.Address, c.After.Address)
+	case TakenOver:
+		if c.Before.Stack == "" {
+			return fmt.Sprintf("was taken over by stack %q", c.After.Stack)
+		}
+		return fmt.Sprintf("was taken over by stack %q from stack %q", c.After.Stack, c.Before.Stack)
+	case Forgotten:
+		return fmt.Sprintf("was forgotten by stack %q: it stays, without an owner", c.Before.Stack)
+	case Destroyed:
+		return "was destroyed"
+	case Ended:
+		return "is gone: what it had outside the store has been taken away"
+	}
+	return "differs"
+}
+
+// notes say what differs beside the value.
+func notes(c Change) []string {
+	if c.Before == nil || c.After == nil || c.After.Tombstone {
+		return nil
+	}
+	var out []string
+	if c.Action == Changed && c.Before.Address != c.After.Address {
+		out = append(out, fmt.Sprintf("moved from %s to %s", c.Before.Address, c.After.Address))
+	}
+	switch {
+	case c.After.Protected && !c.Before.Protected:
+		out = append(out, "protected since")
+	case c.Before.Protected && !c.After.Protected:
+		out = append(out, "no longer protected")
+	}
+	if c.Action == Changed && c.Before.Spec.RawEquals(c.After.Spec) && len(out) == 0 {
+		out = append(out, "its value is the same; what its owner wrote of it is not")
+	}
+	return out
+}
+
+func symbol(a Action) string {
+	switch a {
+	case Created:
+		return "+"
+	case Destroyed, Ended:
+		return "-"
+	case Changed, Moved, TakenOver, Forgotten:
+	}
+	return "~"
+}
+
+func (t Text) attr(out *strings.Builder, a Attr, width int) {
+	mark := "~"
+	switch {
+	case absent(a.Before):
+		mark = "+"
+	case absent(a.After):
+		mark = "-"
+	}
+	switch {
+	case a.Hidden:
+		fmt.Fprintf(out, "      %s %-*s = %s\n", t.paint(mark), width, a.Name, hiddenValue)
+	case nested(a.After.Type()):
+		t.blocks(out, a)
+	default:
+		fmt.Fprintf(out, "      %s %-*s = %s\n", t.paint(mark), width, a.Name, arrow(a.Before, a.After))
+	}
+}
+
+func arrow(before, after cty.Value) string {
+	switch {
+	case absent(before):
+		return Literal(after)
+	case absent(after):
+		return Literal(before)
+	}
+	return Literal(before) + " -> " + Literal(after)
+}
+
+func nested(t cty.Type) bool {
+	return t.IsObjectType() || t.IsSetType() && t.ElementType().IsObjectType()
+}
+
+func (t Text) blocks(out *strings.Builder, a Attr) {
+	before, after := Blocks(a.Before), Blocks(a.After)
+	in := func(list []cty.Value, v cty.Value) bool { return slices.ContainsFunc(list, v.RawEquals) }
+	for _, b := range before {
+		if !in(after, b) {
+			t.block(out, "-", a.Name, b)
+		}
+	}
+	for _, b := range after {
+		if !in(before, b) {
+			t.block(out, "+", a.Name, b)
+		}
+	}
+}
+
+func (t Text) block(out *strings.Builder, mark, name string, v cty.Value) {
+	fmt.Fprintf(out, "      %s %s {\n", t.paint(mark), name)
+	attrs := v.AsValueMap()
+	for _, attr := range slices.Sorted(maps.Keys(attrs)) {
+		if !absent(attrs[attr]) {
+			fmt.Fprintf(out, "          %s %s = %s\n", t.paint(mark), attr, Literal(attrs[attr]))
+		}
+	}
+	out.WriteString("        }\n")
+}
+
+// Blocks lists the nested blocks in a value: none, one, or those of a set.
+func Blocks(v cty.Value) []cty.Value {
+	switch {
+	case absent(v):
+		return nil
+	case v.Type().IsSetType():
+		return v.AsValueSlice()
+	}
+	return []cty.Value{v}
+}
+
+func (t Text) outputs(out *strings.Builder, changes []OutputChange) {
+	if len(changes) == 0 {
+		return
+	}
+	out.WriteString("  # outputs\n")
+	for _, c := range changes {
+		mark, words := "~", ""
+		switch {
+		case c.Before == nil:
+			mark, words = "+", OutputText(*c.After)
+		case c.After == nil:
+			mark, words = "-", OutputText(*c.Before)
+		default:
+			words = OutputText(*c.Before) + " -> " + OutputText(*c.After)
+		}
+		fmt.Fprintf(out, "  %s %s = %s\n", t.paint(mark), c.Name, strings.ReplaceAll(words, "\n", "\n    "))
+	}
+	out.WriteString("\n")
+}
+
+// OutputText prints the value of an output as a snapshot has it; a sensitive one is not shown.
+func OutputText(o schema.Output) string {
+	if o.Sensitive {
+		return hiddenValue
+	}
+	return Literal(o.Value)
+}
+
+// Literal prints a value as HCL.
+func Literal(v cty.Value) string {
+	return string(hclwrite.Format(hclwrite.TokensForValue(v).Bytes()))
+}
+
+func (t Text) paint(mark string) string {
+	code := map[string]string{"+": "32", "~": "33", "-": "31"}[mark]
+	if !t.Color {
+		return mark
+	}
+	return "\x1b[" + code + "m" + mark + "\x1b[0m"
+}
+
+func (t Text) bold(s string) string {
+	if !t.Color {
+		return s
+	}
+	return "\x1b[1m" + s + "\x1b[0m"
+}
