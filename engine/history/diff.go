@@ -43,6 +43,11 @@ func (c Change) Object() *store.Object {
 	return c.Before
 }
 
+// Of reports whether the stack has the object, or had it before.
+func (c Change) Of(stack string) bool {
+	return c.Before != nil && c.Before.Stack == stack || c.After != nil && c.After.Stack == stack
+}
+
 // Diff lists what differs between two times, in the order of snapshots.
 func Diff(before, after []store.Object) []Change {
 	was, is := byID(before), byID(after)

@@ -85,9 +85,7 @@ type Step struct {
 // Touches reports whether the commit was of the stack, or changed what it owned: the end of what an object
 // had outside the store is nobody's commit.
 func (s Step) Touches(stack string) bool {
-	return s.Stack == stack || slices.ContainsFunc(s.Changes, func(c Change) bool {
-		return c.Before != nil && c.Before.Stack == stack || c.After != nil && c.After.Stack == stack
-	})
+	return s.Stack == stack || slices.ContainsFunc(s.Changes, func(c Change) bool { return c.Of(stack) })
 }
 
 // Steps returns what each commit changed, newest first. It takes a snapshot, and all commits up to it.

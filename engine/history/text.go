@@ -65,7 +65,7 @@ func (t Text) change(out *strings.Builder, c Change) {
 		out.WriteString("\n")
 		return
 	}
-	fmt.Fprintf(out, "%3s %s {\n", t.paint(symbol(c.Action)), header(*o))
+	fmt.Fprintf(out, "%3s %s {\n", t.paint(symbol(c.Action)), Header(*o))
 	width := 0
 	for _, a := range attrs {
 		if !nested(a.After.Type()) || a.Hidden {
@@ -78,8 +78,8 @@ func (t Text) change(out *strings.Builder, c Change) {
 	out.WriteString("    }\n\n")
 }
 
-// header is the object's block as its configuration has it, or its kind and name.
-func header(o store.Object) string {
+// Header is the object's block as its configuration has it, or its kind and name.
+func Header(o store.Object) string {
 	a, err := schema.ParseAddress(o.Address)
 	if err != nil {
 		return fmt.Sprintf("%s %q", o.Kind.Name, o.Addr().Name())

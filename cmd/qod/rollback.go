@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/qod-io/qod/engine"
+	"github.com/qod-io/qod/engine/config"
+	"github.com/qod-io/qod/engine/history"
+	"github.com/qod-io/qod/engine/plan"
+	"github.com/qod-io/qod/engine/store"
+	"github.com/qod-io/qod/schema"
+)
+
+func newRollback(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "rollback REVISION",
+		Short: "Make the stack's objects as they were at a revision",
+		Long: "rollback makes a plan like any other, shows it, asks, and carries it out: afterwards the stack's objects are as they\n" +
+			"were right after that REVISION, as qod history lists them. Objects keep their identity, under whatever name.\n\n" +
+			"Some things do not come back. Past secrets are not kept: a password that has changed since stays as it is now.\n" +
+			"The data of a database that was destroyed is gone: a rollback refuses to make an empty one in its place, unless\n" +
+			"--allow-empty-databases is given. What is inside of databases is never rolled back. Objects that belong to another\n" +
+			"stack now are left alone, and what is protected now stays so. Only objects are rolled back, not the files:\n" +
+			"the next qod plan will want to undo it.",
+		Example: "  qod diff 12\n  qod rollback 12\n  qod rollback 12 --out back.qodplan && qod apply back.qodplan",
+		Args:    cobra.ExactArgs(1),
+	}
+	approve := cmd.Flags().Bool("auto-approve", false, "do not ask")
+	out := cmd.Flags().String("out", "", "only save the plan to this file, for apply")
+	empty := cmd.Flags().Bool("allow-empty-databases", false, "let databases that were destroyed come back without their data")
+	s := scopeFlags(cmd, false)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		stack, err := a.ownStack(s)
+		if err != nil {
+			return err
+		}
+		w, err := a.open(cmd.Context(), openOptions{write: *out == ""})
+		if err != nil {
+			return err
+		}
+		defer w.Close()
+		if w.imagined {
+			return errNoState
+		}
+		if err := w.checkStack(cmd.Context(), stack, false); err != nil {
+			return err
+		}
+		p, err := a.planBack(cmd.Context(), w, stack, args[0], *empty)
+		if err != nil {
+			return err
+		}
+		if *out != "" {
+			if err := savePlan(w.engine, p, *out); err != nil {
+				return err
+			}
+			a.printf("\nSaved to %s. It can be applied once: qod apply %s\n", *out, *out)
+			return nil
+		}
+		if err := a.carryOut(cmd.Context(), w, p, applyOptions{approve: *approve, word: "rollback"}); err != nil {
+			return err
+		}
+		if len(p.Changes) > 0 {
+			a.printf("Your files still say otherwise: the next qod plan will want to undo this.\n")
+		}
+		return nil
+	}
+	return cmd
+}
+
+// planBack plans the way back to a revision and prints it.
+func (a *app) planBack(ctx context.Context, w *world, stack store.Stack, text string, empty bool) (*engine.Plan, error) {
+	past, err := w.past(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rev, err := past.revision(text)
+	if err != nil {
+		return nil, err
+	}
+	if rev == 0 {
+		return nil, fmt.Errorf("before revision 1 there was nothing: qod destroy ends everything the stack owns")
+	}
+	desired, problems, err := w.asOf(ctx, past, stack.Name, rev, empty)
+	if err != nil {
+		return nil, err
+	}
+	p, err := w.engine.Plan(ctx, stack, desired, engine.PlanOptions{})
+	if err != nil {
+		return nil, err
+	}
+	p.Problems = append(problems, p.Problems...)
+	for i := range p.Changes {
+		if p.Changes[i].Action == plan.Delete {
+			p.Changes[i].Detail = fmt.Sprintf("it was not there at revision %d", rev)
+		}
+	}
+	a.printf("Back to revision %d:\n\n", rev)
+	if err := (plan.Text{Color: terminal(a.stdout)}).Write(a.stdout, p.Plan); err != nil {
+		return nil, err
+	}
+	(&configuration{Desired: &config.Desired{}}).report(a.stderr, p.Problems)
+	if p.Failed() {
+		return nil, errConfiguration
+	}
+	return p, nil
+}
+
+// asOf returns what a stack has to ask for to be as it was, and what stands in the way.
+func (w *world) asOf(ctx context.Context, p *past, stack string, rev store.Revision, empty bool) (schema.Desired, []plan.Problem, error) {
+	then, err := p.at(rev)
+	if err != nil {
+		return schema.Desired{}, nil, err
+	}
+	open, err := w.postgres.StackOutputs(ctx, stack)
+	if err != nil {
+		return schema.Desired{}, nil, err
+	}
+	shown := p.Outputs[stack]
+	desired, problems := history.Past{
+		Stack: stack, Revision: rev, Now: p.Objects, Then: then, AllowEmpty: empty,
+		Shown: shown, ThenShown: history.OutputsAt(shown, p.applies, stack, rev), Open: open,
+	}.Desired()
+	return desired, problems, nil
+}
