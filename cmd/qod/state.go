@@ -108,6 +108,10 @@ func noObject(arg string, objects []store.Object) error {
 	var known []string
 	for _, o := range objects {
 		known = append(known, o.Address)
+		if a, err := schema.ParseAddress(o.Address); err == nil && a.Keyed {
+			a.Step = schema.Step{Name: a.Name}
+			known = append(known, a.String())
+		}
 	}
 	return fmt.Errorf("the stack has no object at %s.%s See qod state list", arg, schema.DidYouMean(arg, known))
 }

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
@@ -48,33 +49,50 @@ func (c Change) Of(stack string) bool {
 	return c.Before != nil && c.Before.Stack == stack || c.After != nil && c.After.Stack == stack
 }
 
-// Diff lists what differs between two times, in the order of snapshots.
+// Diff lists what differs between two times, in the order of snapshots. What went comes before what was made
+// in its place.
 func Diff(before, after []store.Object) []Change {
 	was, is := byID(before), byID(after)
-	var objects []store.Object
-	for _, o := range after {
-		objects = append(objects, o)
-	}
-	for _, o := range before {
-		if _, stays := is[o.ID]; !stays {
-			objects = append(objects, o)
-		}
-	}
-	store.SortObjects(objects)
 	var changes []Change
-	for _, o := range objects {
-		c := Change{}
-		if b, ok := was[o.ID]; ok {
-			c.Before = &b
-		}
-		if a, ok := is[o.ID]; ok {
-			c.After = &a
-		}
+	add := func(c Change) {
 		if c.Action = action(c.Before, c.After); c.Action != "" {
 			changes = append(changes, c)
 		}
 	}
+	for _, o := range before {
+		c := Change{Before: &o}
+		if a, stays := is[o.ID]; stays {
+			c.After = &a
+		}
+		add(c)
+	}
+	for _, o := range after {
+		if _, stays := was[o.ID]; !stays {
+			add(Change{After: &o})
+		}
+	}
+	sortChanges(changes)
 	return changes
+}
+
+func sortChanges(changes []Change) {
+	rank := map[string]int{}
+	for i, k := range schema.Kinds() {
+		rank[k.Name] = i
+	}
+	stays := func(c Change) int {
+		if c.After != nil && !c.After.Tombstone {
+			return 1
+		}
+		return 0
+	}
+	slices.SortFunc(changes, func(x, y Change) int {
+		a, b := x.Object(), y.Object()
+		return cmp.Or(
+			cmp.Compare(rank[a.Kind.Name], rank[b.Kind.Name]), cmp.Compare(a.Addr().Path, b.Addr().Path),
+			cmp.Compare(stays(x), stays(y)), cmp.Compare(a.ID, b.ID),
+		)
+	})
 }
 
 // action returns "" where nothing differs. A status is no difference.
