@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
+
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/qod-io/qod/engine/crash"
 	"github.com/qod-io/qod/engine/plan"
@@ -23,7 +26,7 @@ func (e *Engine) Commit(ctx context.Context, p *Plan, who Who, adoptStack bool) 
 	if p.Failed() {
 		return errors.New("the plan has errors and cannot be applied")
 	}
-	if len(p.Changes) == 0 {
+	if len(p.Changes) == 0 && len(p.Outputs) == 0 {
 		return nil
 	}
 	if p.Lineage == "" {
@@ -40,7 +43,7 @@ func (e *Engine) Commit(ctx context.Context, p *Plan, who Who, adoptStack bool) 
 	crash.Point("engine.before-commit")
 	_, err = e.Store.Commit(ctx, store.Change{
 		Writes: writes, Stack: store.Stack{Name: p.Stack, Lineage: p.Lineage}, AdoptStack: adoptStack,
-		PlanID: p.ID, By: who.By, From: who.From, Note: note.String(),
+		Outputs: p.Result, PlanID: p.ID, By: who.By, From: who.From, Note: note.String(),
 	})
 	crash.Point("engine.after-commit")
 	return err
@@ -59,29 +62,38 @@ func (e *Engine) writes(p *Plan) ([]store.Write, error) {
 		if c.Action == plan.Delete {
 			continue
 		}
-		secrets, err := e.secrets(p, c)
+		w, err := e.put(p, c)
 		if err != nil {
 			return nil, err
-		}
-		if lifecycle := e.Lifecycles[c.Kind.Name]; lifecycle != nil && c.Action != plan.Update {
-			fresh, err := lifecycle.Secrets()
-			if err != nil {
-				return nil, fmt.Errorf("make secrets of %s: %w", c.Addr, err)
-			}
-			for attr, secret := range fresh {
-				secrets[attr] = secret
-			}
-		}
-		w := store.Write{
-			Op: store.Put, ID: target(c), Kind: c.Kind, Spec: c.Spec, Applied: c.Applied, Address: c.Address,
-			Stack: p.Stack, Secrets: secrets,
-		}
-		if c.Action == plan.Update {
-			w.Saw = store.Revision(c.Saw)
 		}
 		writes = append(writes, w)
 	}
 	return writes, nil
+}
+
+// put is the write of what a change leaves behind. An object that is forgotten has no owner afterwards,
+// and nothing that an owner applied.
+func (e *Engine) put(p *Plan, c plan.Change) (store.Write, error) {
+	w := store.Write{Op: store.Put, ID: target(c), Kind: c.Kind, Spec: c.Spec, Applied: cty.NilVal}
+	if c.Action == plan.Update || c.Action == plan.Forget {
+		w.Saw = store.Revision(c.Saw)
+	}
+	if c.Action == plan.Forget {
+		return w, nil
+	}
+	w.Applied, w.Address, w.Stack, w.Protected = c.Applied, c.Address, p.Stack, c.Protected
+	var err error
+	if w.Secrets, err = e.secrets(p, c); err != nil {
+		return w, err
+	}
+	if lifecycle := e.Lifecycles[c.Kind.Name]; lifecycle != nil && c.Action != plan.Update {
+		fresh, err := lifecycle.Secrets()
+		if err != nil {
+			return w, fmt.Errorf("make secrets of %s: %w", c.Addr, err)
+		}
+		maps.Copy(w.Secrets, fresh)
+	}
+	return w, nil
 }
 
 // outside reports whether objects of that kind own something outside the store.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/qod-io/qod/engine/plan"
-	"github.com/qod-io/qod/engine/store"
 )
 
 const (
@@ -19,10 +18,13 @@ const (
 	patience = 2 * time.Minute
 )
 
+// ErrInterrupted is why no further step was started.
+var ErrInterrupted = errors.New("interrupted: run qod apply again, it goes on from here")
+
 // NotConvergedError says what a committed change still lacks outside the store.
 type NotConvergedError struct {
 	Pending []plan.Finding
-	Cause   error // of the last failing step, if one failed
+	Cause   error // of the last failing step, if one failed, and of giving up
 }
 
 func (e *NotConvergedError) Error() string {
@@ -38,74 +40,138 @@ func (e *NotConvergedError) Error() string {
 
 func (e *NotConvergedError) Unwrap() error { return e.Cause }
 
+// Convergence says what to converge, and who is told.
+type Convergence struct {
+	Stack string
+	// Stopping, once closed, has no further step start. Those that run end.
+	Stopping <-chan struct{}
+	// LockTimeout is how long another process that has the right to act is waited for while nothing is
+	// finished. Zero does not wait.
+	LockTimeout time.Duration
+	// Pending is called with what is pending whenever that changes.
+	Pending func([]plan.Finding)
+	// Held is called once when another process has the right to act; the error says which.
+	Held func(error)
+}
+
 // Converge returns when nothing of the stack is missing outside the store. It acts where this process
-// may, and otherwise waits for the one that does. Progress is called with what is pending whenever that
-// changes. It fails with a NotConvergedError when ctx ends, or when nothing was finished for two minutes.
-func (e *Engine) Converge(ctx context.Context, stack string, progress func([]plan.Finding)) error {
-	var last []plan.Finding
-	var cause error
-	moved, least := time.Now(), math.MaxInt
+// may, and otherwise waits for the one that does. It fails with a NotConvergedError when ctx ends, when it
+// is interrupted, and when nothing was finished for two minutes.
+func (e *Engine) Converge(ctx context.Context, c Convergence) error {
+	s := &course{Convergence: c, moved: time.Now(), least: math.MaxInt}
 	for {
-		pending, err := e.step(ctx, stack)
-		if ctx.Err() != nil {
-			return &NotConvergedError{Pending: last, Cause: errors.Join(context.Cause(ctx), cause)}
+		if interrupted(c.Stopping) {
+			return e.interrupt(ctx, s)
 		}
+		pending, worked, err := e.round(ctx, s)
 		switch {
-		case err != nil:
-			cause = err
-		case len(pending) == 0:
+		case ctx.Err() != nil:
+			return &NotConvergedError{Pending: s.last, Cause: errors.Join(context.Cause(ctx), s.cause)}
+		case err == nil && len(pending) == 0:
 			return nil
 		}
-		if len(pending) > 0 && !slices.Equal(pending, last) {
-			last = pending
-			progress(pending)
+		moved := s.note(pending, err)
+		if s.over() {
+			return &NotConvergedError{Pending: s.last, Cause: errors.Join(s.cause, s.held)}
 		}
-		if len(pending) > 0 && len(pending) < least {
-			least, moved = len(pending), time.Now()
+		if !worked || !moved {
+			wait(ctx, c.Stopping, convergeEvery)
 		}
-		if time.Since(moved) > patience {
-			return &NotConvergedError{Pending: last, Cause: cause}
-		}
-		wait(ctx, nil, convergeEvery)
 	}
 }
 
-// step does one round of outside steps and node steps, and returns what is pending after it. With an
-// error it may not have seen all that is.
-func (e *Engine) step(ctx context.Context, stack string) ([]plan.Finding, error) {
-	failed := e.settleOnce(ctx)
-	pools := map[string]string{}
-	if e.Runtime != nil {
-		var err error
-		if pools, err = e.Runtime.Step(ctx); err != nil {
-			return nil, errors.Join(failed, err)
-		}
-	}
-	snap, err := e.Store.Snapshot(ctx)
+// round looks once and acts on what it saw, where this process may. With an error it may not have seen
+// all that is pending.
+func (e *Engine) round(ctx context.Context, s *course) (pending []plan.Finding, worked bool, err error) {
+	lease, held, err := e.acquire(ctx)
 	if err != nil {
-		return nil, errors.Join(failed, fmt.Errorf("read store: %w", err))
+		return nil, false, err
 	}
-	missing, err := e.observe(ctx, snap)
+	if lease != nil {
+		defer lease.Release()
+	}
+	seen, err := e.look(ctx, e.stepNodes())
 	if err != nil {
-		return nil, errors.Join(failed, err)
+		return nil, false, err
 	}
-	pending := e.pending(snap, stack, missing, pools)
-	if failed != nil && len(pending) > 0 {
-		return pending, failed
+	if held == nil && e.Runtime != nil {
+		held = e.Runtime.Held()
 	}
-	return pending, nil
-}
-
-func (e *Engine) settleOnce(ctx context.Context) error {
-	lease, err := e.Store.Acquire(ctx, leaseOutside, e.Holder)
-	if errors.Is(err, store.ErrHeld) {
-		return nil // the holder settles
+	pending = e.pending(seen, s.Stack)
+	s.tell(pending, held)
+	if lease == nil || len(pending) == 0 {
+		return pending, false, nil
 	}
-	if err != nil {
-		return err
-	}
-	defer lease.Release()
-	ctx, cancel := under(ctx, lease)
+	ctx, cancel := until(ctx, lease.Done(), errLost)
 	defer cancel()
-	return e.Settle(ctx, lease)
+	worked, err = e.settle(ctx, s.Stopping, lease, seen)
+	return pending, worked, err
+}
+
+var errLost = errors.New("the right to do outside steps was lost")
+
+// interrupt says what is left; it may be nothing.
+func (e *Engine) interrupt(ctx context.Context, s *course) error {
+	seen, err := e.look(ctx, e.missingNodes())
+	if err == nil {
+		s.last = e.pending(seen, s.Stack)
+		if len(s.last) == 0 {
+			return nil
+		}
+	}
+	return &NotConvergedError{Pending: s.last, Cause: errors.Join(s.cause, ErrInterrupted)}
+}
+
+func interrupted(stopping <-chan struct{}) bool {
+	select {
+	case <-stopping:
+		return true
+	default:
+		return false
+	}
+}
+
+// course is how a convergence has gone so far.
+type course struct {
+	Convergence
+	last  []plan.Finding
+	cause error // the latest failure
+	held  error // who acts in this process's place, as of the last round
+	told  bool  // of held
+	least int
+	moved time.Time // when less was pending than ever before
+}
+
+// tell passes on what has changed.
+func (s *course) tell(pending []plan.Finding, held error) {
+	s.held = held
+	if held != nil && !s.told && len(pending) > 0 {
+		s.told = true
+		s.Held(held)
+	}
+	if len(pending) > 0 && !slices.Equal(pending, s.last) {
+		s.last = pending
+		s.Pending(pending)
+	}
+}
+
+// note takes the outcome of a round into account, and reports whether less is pending than ever before.
+func (s *course) note(pending []plan.Finding, err error) bool {
+	if err != nil {
+		s.cause = err
+	}
+	if len(pending) == 0 || len(pending) >= s.least {
+		return false
+	}
+	s.least, s.moved = len(pending), time.Now()
+	return true
+}
+
+// over reports whether waiting any longer is in vain.
+func (s *course) over() bool {
+	idle := time.Since(s.moved)
+	if s.held != nil {
+		return idle >= s.LockTimeout
+	}
+	return idle > patience
 }

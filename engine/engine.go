@@ -4,9 +4,22 @@
 // plan in one transaction. What lies outside the store follows from its rows: [Engine.Settle] makes or
 // removes what they ask for, [Engine.Converge] repeats that until nothing is missing. Each pass starts
 // from what is there, so whoever comes next finishes what a dead process began.
+//
+// The intent of each outside step is in the store before the step begins, and names what the step makes
+// by an id that was chosen before. Whoever finds an intent looks that id up outside and goes on from what
+// is there; nothing is tainted, and nothing is made twice:
+//
+//   - A new object is committed with its id and without the status ready. Its database, role and directory
+//     are named after the id, so making them again finds them ([Lifecycle].Create).
+//   - A destroyed object is a tombstone until all that carries its id is gone ([Lifecycle].Delete).
+//   - A node has a row with its id before its process starts; a row without a process is removed, and a
+//     process is adopted by the row of its id. A row goes after its process.
+//
+// Plans list the intents that are not carried out yet as findings of the live world.
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -38,6 +51,11 @@ type Runtime interface {
 	Step(ctx context.Context) (map[string]string, error)
 	// Missing is Step without acting.
 	Missing(ctx context.Context) (map[string]string, error)
+	// Load says what live work each pool has now, by pool id. Nodes that do not answer are counted.
+	Load(ctx context.Context) (map[string]Load, error)
+	// Held says which process had the right to act in this one's place at the last Step; nil when this
+	// one had it.
+	Held() error
 }
 
 // Config is what an engine works with.
@@ -52,7 +70,11 @@ type Config struct {
 	Hash func(password string) (string, error)
 	// Holder names this process to others that wait for its leases.
 	Holder string
-	Log    *slog.Logger
+	// Parallelism is how many outside steps run at the same time. Zero: 10.
+	Parallelism int
+	// DrainLimit is how long statements may go on when their node is to stop; plans say it.
+	DrainLimit time.Duration
+	Log        *slog.Logger
 }
 
 // Engine makes and applies plans.
@@ -74,15 +96,36 @@ const runs = "pool"
 type PlanOptions struct {
 	Mode      plan.Mode
 	Selection plan.Selection
+	// AdoptStack takes over a known stack although it has another lineage, or none was given.
+	AdoptStack bool
 }
 
 // Plan compares the configuration of a stack with what is there. It writes nothing. A plan that destroys
-// is given the configuration too: it says what must not be shown.
+// is given the configuration too: it says what must not be shown. A stack that is known with another
+// lineage is a StackError; one that is new and has no lineage gets a plan without, which cannot be
+// committed before it has one.
 func (e *Engine) Plan(ctx context.Context, stack store.Stack, c schema.Desired, o PlanOptions) (*Plan, error) {
 	snap, err := e.Store.Snapshot(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read store: %w", err)
 	}
+	known := snap.Stacks[stack.Name]
+	if err := (store.Change{Stack: stack, AdoptStack: o.AdoptStack}).Admit(known); err != nil {
+		return nil, err
+	}
+	p := e.compare(snap, stack, c, o)
+	p.ID, p.Lineage, p.Created = uuid.NewString(), cmp.Or(stack.Lineage, known.Lineage), time.Now()
+	if p.Live, err = e.findings(ctx, snap, stack.Name); err != nil {
+		return nil, err
+	}
+	if p.Draining, err = e.draining(ctx, snap, p.Changes); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// compare makes a plan without looking at the live world.
+func (e *Engine) compare(snap *store.Snapshot, stack store.Stack, c schema.Desired, o PlanOptions) *Plan {
 	p := &Plan{secrets: map[store.SecretKey]string{}}
 	sensitive := map[string][]string{}
 	for _, object := range c.Objects {
@@ -103,11 +146,7 @@ func (e *Engine) Plan(ctx context.Context, stack store.Stack, c schema.Desired, 
 			return e.Sealer.Fingerprint(key, []byte(secret))
 		},
 	})
-	p.ID, p.Lineage, p.Created = uuid.NewString(), stack.Lineage, time.Now()
-	if p.Live, err = e.findings(ctx, snap, stack.Name); err != nil {
-		return nil, err
-	}
-	return p, nil
+	return p
 }
 
 func actual(snap *store.Snapshot) []plan.Actual {
@@ -119,44 +158,6 @@ func actual(snap *store.Snapshot) []plan.Actual {
 		}
 	}
 	return out
-}
-
-// findings says what is unfinished or missing outside the store, for the objects of a stack.
-func (e *Engine) findings(ctx context.Context, snap *store.Snapshot, stack string) ([]plan.Finding, error) {
-	missing, err := e.observe(ctx, snap)
-	if err != nil {
-		return nil, err
-	}
-	pools := map[string]string{}
-	if e.Runtime != nil {
-		if pools, err = e.Runtime.Missing(ctx); err != nil {
-			return nil, fmt.Errorf("observe nodes: %w", err)
-		}
-	}
-	return e.pending(snap, stack, missing, pools), nil
-}
-
-func (e *Engine) observe(ctx context.Context, snap *store.Snapshot) (map[string][]string, error) {
-	all := map[string][]string{}
-	for kind, lifecycle := range e.Lifecycles {
-		var objects []store.Object
-		for _, o := range snap.Objects {
-			if o.Kind.Name == kind && !o.Tombstone {
-				objects = append(objects, o)
-			}
-		}
-		if len(objects) == 0 {
-			continue
-		}
-		missing, err := lifecycle.Observe(ctx, objects)
-		if err != nil {
-			return nil, fmt.Errorf("observe %s: %w", kind, err)
-		}
-		for id, words := range missing {
-			all[id] = words
-		}
-	}
-	return all, nil
 }
 
 // save is how secrets of a plan are named in its file.

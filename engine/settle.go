@@ -4,76 +4,148 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/qod-io/qod/engine/crash"
-	"github.com/qod-io/qod/engine/plan"
+	"github.com/qod-io/qod/engine/graph"
 	"github.com/qod-io/qod/engine/store"
 	"github.com/qod-io/qod/schema"
 )
 
-const (
-	// leaseOutside is the right to do outside steps.
-	leaseOutside = "outside"
-	// parallelSteps bounds how many outside steps run at the same time.
-	parallelSteps = 4
-	// settleEvery is how often outside steps are looked at when nothing changes.
-	settleEvery = 30 * time.Second
-)
+// parallelSteps is how many outside steps run at the same time when Config does not say.
+const parallelSteps = 10
+
+// errWaits is why an object has no turn yet although nothing has failed.
+var errWaits = errors.New("its nodes are still there")
 
 // Settle does one pass over what rows ask for outside the store: it makes what is missing, takes away
-// what tombstones own once nothing needs it, and then removes their rows. One failing object does not
-// hold up the others. It needs the lease, and stops when the lease is lost.
+// what tombstones own once nothing needs it, and then removes their rows. One failing object holds up
+// only those that need it. It needs the lease, and stops when the lease is lost.
 func (e *Engine) Settle(ctx context.Context, lease store.Lease) error {
-	snap, err := e.Store.Snapshot(ctx)
-	if err != nil {
-		return fmt.Errorf("read store: %w", err)
-	}
-	missing, err := e.observe(ctx, snap)
+	s, err := e.look(ctx, nil)
 	if err != nil {
 		return err
 	}
+	_, err = e.settle(ctx, nil, lease, s)
+	return err
+}
+
+// settle acts on what was seen. Once stopping is closed no further step starts; those that run end. It
+// reports whether anything was done.
+func (e *Engine) settle(ctx context.Context, stopping <-chan struct{}, l store.Lease, s sight) (bool, error) {
 	nodes, err := e.withNodes(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
-	needed := referred(snap)
-	g := &errgroup.Group{}
-	g.SetLimit(parallelSteps)
-	errs := make([]error, len(snap.Objects))
-	for i, o := range snap.Objects {
-		g.Go(func() error {
-			errs[i] = e.settle(ctx, lease, o, snap, settling{missing[o.ID], nodes[o.ID], needed[o.ID]})
-			return nil
-		})
+	steps, order := e.steps(s, nodes)
+	starting, cancel := until(ctx, stopping, ErrInterrupted)
+	defer cancel()
+	results, err := order.Walk(starting, e.parallelism(), func(_ context.Context, id string) error {
+		return e.do(ctx, l, s.snap, steps[id])
+	})
+	if err != nil {
+		return false, fmt.Errorf("order outside steps: %w", err)
 	}
-	_ = g.Wait() // errors are in errs
-	return errors.Join(errs...)
+	done := false
+	var errs []error
+	for _, r := range results {
+		done = done || r.State == graph.Done
+		if r.State == graph.Failed && !errors.Is(r.Err, errWaits) {
+			errs = append(errs, r.Err)
+		}
+	}
+	return done, errors.Join(errs...)
 }
 
-// settling is what was seen of one object.
-type settling struct {
-	missing []string // outside
-	nodes   bool     // the pool has nodes
-	needed  bool     // others refer to it
+func (e *Engine) parallelism() int {
+	if e.Parallelism == 0 {
+		return parallelSteps
+	}
+	return e.Parallelism
 }
 
-func (e *Engine) settle(ctx context.Context, l store.Lease, o store.Object, snap *store.Snapshot, s settling) error {
-	lifecycle := e.Lifecycles[o.Kind.Name]
+// step is what is to be done for one object outside the store.
+type step struct {
+	object store.Object
+	end    bool // take it away; else make it
+	waits  bool // not yet: it is a pool that has nodes
+}
+
+// steps says what is to be done, and in which order: what is referred to is made before and goes after
+// what refers to it.
+func (e *Engine) steps(s sight, nodes map[string]bool) (map[string]step, *graph.Graph[string]) {
+	steps, order := map[string]step{}, graph.New[string]()
+	makes := map[schema.Addr]string{}
+	for _, o := range s.snap.Objects {
+		switch {
+		case o.Tombstone:
+			steps[o.ID] = step{object: o, end: true, waits: nodes[o.ID]}
+		case e.Lifecycles[o.Kind.Name] == nil:
+			continue
+		case o.Status == (store.Status{Phase: store.Ready, Generation: o.Generation}) && len(s.missing[o.ID]) == 0:
+			continue
+		default:
+			steps[o.ID] = step{object: o}
+			makes[o.Addr()] = o.ID
+		}
+		order.Add(o.ID)
+	}
+	buried := tombstones(s.snap)
+	for id, st := range steps {
+		if st.end {
+			for _, to := range buriedTargets(st.object, buried) {
+				order.Connect(to.ID, id)
+			}
+			continue
+		}
+		for _, ref := range st.object.Kind.Refs(st.object.Spec) {
+			if to, ok := makes[ref.To]; ok && to != id {
+				order.Connect(id, to)
+			}
+		}
+	}
+	return steps, order
+}
+
+func tombstones(snap *store.Snapshot) map[schema.Addr][]store.Object {
+	buried := map[schema.Addr][]store.Object{}
+	for _, o := range snap.Objects {
+		if o.Tombstone {
+			buried[o.Addr()] = append(buried[o.Addr()], o)
+		}
+	}
+	return buried
+}
+
+// buriedTargets returns the tombstones that a tombstone refers to. Several may have had one name, and it
+// may mean any of them: all stay until it is gone. A live object never refers to a tombstone.
+func buriedTargets(o store.Object, buried map[schema.Addr][]store.Object) []store.Object {
+	if !o.Tombstone {
+		return nil
+	}
+	var out []store.Object
+	for _, ref := range o.Kind.Refs(o.Spec) {
+		for _, to := range buried[ref.To] {
+			if to.ID != o.ID {
+				out = append(out, to)
+			}
+		}
+	}
+	return out
+}
+
+func (e *Engine) do(ctx context.Context, l store.Lease, snap *store.Snapshot, s step) error {
 	switch {
-	case o.Tombstone && (s.needed || s.nodes):
-		return nil // its turn comes when those are gone
-	case o.Tombstone:
-		return e.end(ctx, l, o, lifecycle)
-	case lifecycle == nil:
-		return nil
-	case o.Status == (store.Status{Phase: store.Ready, Generation: o.Generation}) && len(s.missing) == 0:
-		return nil
+	case s.waits:
+		return errWaits
+	case s.end:
+		return e.end(ctx, l, s.object)
 	}
-	err := lifecycle.Create(ctx, o, func(attr string) ([]byte, error) {
+	return e.make(ctx, l, s.object, snap)
+}
+
+// make brings the outside of an object to what its row asks, and records that.
+func (e *Engine) make(ctx context.Context, l store.Lease, o store.Object, snap *store.Snapshot) error {
+	err := e.Lifecycles[o.Kind.Name].Create(ctx, o, func(attr string) ([]byte, error) {
 		key := store.SecretKey{Object: o.ID, Attr: attr}
 		return e.Sealer.Open(key, snap.Secrets[key])
 	})
@@ -94,8 +166,8 @@ func (e *Engine) settle(ctx context.Context, l store.Lease, o store.Object, snap
 }
 
 // end takes away the outside of a buried object, and then its row.
-func (e *Engine) end(ctx context.Context, l store.Lease, o store.Object, lifecycle Lifecycle) error {
-	if lifecycle != nil {
+func (e *Engine) end(ctx context.Context, l store.Lease, o store.Object) error {
+	if lifecycle := e.Lifecycles[o.Kind.Name]; lifecycle != nil {
 		if err := lifecycle.Delete(ctx, o); err != nil {
 			status := store.Status{Phase: store.Deleting, Reason: "DeleteFailed", Message: err.Error(), Generation: o.Generation}
 			return errors.Join(fmt.Errorf("destroy %s: %w", o.Addr(), err), e.Store.SetStatus(ctx, o.ID, status, l))
@@ -124,135 +196,4 @@ func (e *Engine) withNodes(ctx context.Context) (map[string]bool, error) {
 		pools[n.PoolID] = true
 	}
 	return pools, nil
-}
-
-// referred says which objects others refer to.
-func referred(snap *store.Snapshot) map[string]bool {
-	named := map[schema.Addr][]store.Object{}
-	for _, o := range snap.Objects {
-		named[o.Addr()] = append(named[o.Addr()], o)
-	}
-	needed := map[string]bool{}
-	for _, o := range snap.Objects {
-		for _, ref := range o.Kind.Refs(o.Spec) {
-			for _, to := range named[ref.To] {
-				// A live object means the live one of that name. A buried one may mean either, the
-				// name having been given anew, so both stay until it is gone.
-				if to.ID != o.ID && (o.Tombstone || !to.Tombstone) {
-					needed[to.ID] = true
-				}
-			}
-		}
-	}
-	return needed
-}
-
-// pending lists what is not yet as the rows of a stack ask, in the order of the objects.
-func (e *Engine) pending(snap *store.Snapshot, stack string, missing map[string][]string, pools map[string]string) []plan.Finding {
-	var out []plan.Finding
-	for _, o := range snap.Objects {
-		switch {
-		case o.Stack != stack:
-		case o.Tombstone && o.Status.Message != "":
-			out = append(out, plan.Finding{Addr: o.Addr(), Message: "still being destroyed: " + o.Status.Message})
-		case o.Tombstone:
-			out = append(out, plan.Finding{Addr: o.Addr(), Message: "still being destroyed"})
-		case len(missing[o.ID]) > 0 && o.Status.Phase == store.Ready:
-			out = append(out, plan.Finding{Addr: o.Addr(), Message: strings.Join(append(missing[o.ID], reasons(o)...), "; ")})
-		case e.Lifecycles[o.Kind.Name] != nil && (o.Status.Phase != store.Ready || o.Status.Generation != o.Generation):
-			out = append(out, plan.Finding{Addr: o.Addr(), Message: unfinished(o)})
-		case pools[o.ID] != "":
-			out = append(out, plan.Finding{Addr: o.Addr(), Message: pools[o.ID]})
-		}
-	}
-	return out
-}
-
-// reasons says why what is missing could not be made, if that was tried.
-func reasons(o store.Object) []string {
-	if o.Status.Message == "" {
-		return nil
-	}
-	return []string{o.Status.Message}
-}
-
-func unfinished(o store.Object) string {
-	if o.Status.Message != "" {
-		return "not provisioned yet: " + o.Status.Message
-	}
-	return "not provisioned yet"
-}
-
-// Run settles for as long as ctx lives: at once, after each change of the store, and every 30 seconds.
-// While another process has the lease it waits for its turn.
-func (e *Engine) Run(ctx context.Context) error {
-	changed := make(chan struct{}, 1)
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error {
-		return e.Store.Watch(ctx, func(store.Revision) {
-			select {
-			case changed <- struct{}{}:
-			default: // a pass is due anyway
-			}
-		})
-	})
-	g.Go(func() error {
-		for ctx.Err() == nil {
-			if err := e.lead(ctx, changed); err != nil && ctx.Err() == nil {
-				e.Log.Debug("outside steps", "error", err)
-			}
-			wait(ctx, nil, time.Second)
-		}
-		return ctx.Err()
-	})
-	return g.Wait()
-}
-
-// lead settles until the lease or ctx ends.
-func (e *Engine) lead(ctx context.Context, changed <-chan struct{}) error {
-	lease, err := e.Store.Acquire(ctx, leaseOutside, e.Holder)
-	if err != nil {
-		return err
-	}
-	defer lease.Release()
-	ctx, cancel := under(ctx, lease)
-	defer cancel()
-	pause := time.Second
-	for ctx.Err() == nil {
-		err := e.Settle(ctx, lease)
-		if err != nil && ctx.Err() == nil {
-			e.Log.Warn("outside steps failed", "error", err, "retry", pause)
-			wait(ctx, nil, pause)
-			pause = min(2*pause, settleEvery)
-			continue
-		}
-		pause = time.Second
-		wait(ctx, changed, settleEvery)
-	}
-	return ctx.Err()
-}
-
-// under returns a context that ends with the lease.
-func under(ctx context.Context, lease store.Lease) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		select {
-		case <-lease.Done():
-			cancel(store.ErrTermOver)
-		case <-stop:
-		}
-	}()
-	return ctx, func() { close(stop); <-done; cancel(context.Canceled) }
-}
-
-func wait(ctx context.Context, changed <-chan struct{}, most time.Duration) {
-	timer := time.NewTimer(most)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-changed:
-	case <-timer.C:
-	}
 }

@@ -22,6 +22,8 @@ type app struct {
 	chdir, settingsFile string // flags of the root
 	paths               *paths
 	log                 *slog.Logger
+	acting              acting
+	compact             bool // warnings in one line each
 }
 
 func newRoot(a *app) *cobra.Command {
@@ -39,7 +41,7 @@ func newRoot(a *app) *cobra.Command {
 	addFlags(flags)
 	hideSettings(root)
 	root.AddCommand(
-		newInit(a), newValidate(a), newPlan(a), newApply(a), newDestroy(a), newStatus(a), newLoad(a), newServe(a),
+		newInit(a), newValidate(a), newPlan(a), newApply(a), newDestroy(a), newDrift(a), newStatus(a), newLoad(a), newServe(a),
 		newNode(a), newDown(a), newSQL(a), newConfig(a), newVersion(a),
 		newHistory(a), newDiff(a), newRollback(a), newOutput(a), newState(a),
 	)

@@ -12,12 +12,13 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/spf13/cobra"
 
 	"github.com/qod-io/qod/engine"
-	"github.com/qod-io/qod/engine/config"
 	"github.com/qod-io/qod/engine/plan"
 	"github.com/qod-io/qod/engine/store"
+	"github.com/qod-io/qod/schema"
 )
 
 func newApply(a *app) *cobra.Command {
@@ -25,20 +26,32 @@ func newApply(a *app) *cobra.Command {
 		Use:   "apply [PLAN]",
 		Short: "Change the store in one commit, and bring databases and nodes after it",
 		Long: "apply plans, shows the plan, asks, and carries it out: one commit in Postgres, then databases and nodes follow.\n" +
-			"Interrupted or killed, it leaves nothing half-done that the next apply, or serve, does not finish.\n" +
+			"Interrupted or killed, it leaves nothing half-done that the next apply, or serve, does not finish: the first\n" +
+			"Ctrl-C lets what runs end, the second ends at once.\n" +
 			"With a PLAN saved by plan --out it does just that plan, and refuses if an object in it has moved since.",
-		Example: "  qod apply\n  qod apply --auto-approve\n  qod apply next.qodplan",
+		Example: "  qod apply\n  qod apply --auto-approve\n  qod apply next.qodplan\n  qod apply --replace pool.bi",
 		Args:    cobra.MaximumNArgs(1),
 	}
-	vars := varFlags(cmd)
-	approve := cmd.Flags().Bool("auto-approve", false, "do not ask")
-	adopt := cmd.Flags().Bool("adopt-stack", false, "take over a known stack although the lock file has another lineage")
+	flags, how := addPlanFlags(a, cmd), addApplyFlags(cmd)
+	adopt := cmd.Flags().Bool(adoptFlag, false, "take over a known stack although the lock file has another lineage")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		o := applyOptions{approve: *approve, adopt: *adopt, word: "apply"}
+		o, err := how.options("apply")
+		if err != nil {
+			return err
+		}
+		o.adopt = *adopt
 		if len(args) == 1 {
+			if err := refuseWithSaved(cmd); err != nil {
+				return err
+			}
 			return a.applySaved(cmd.Context(), args[0], o)
 		}
-		return a.apply(cmd.Context(), *vars, planOptions{writing: true, adopt: *adopt}, o)
+		po, err := flags.options()
+		if err != nil {
+			return err
+		}
+		po.adopt = *adopt
+		return a.apply(cmd.Context(), po, o)
 	}
 	return cmd
 }
@@ -48,50 +61,43 @@ func newDestroy(a *app) *cobra.Command {
 		Use:     "destroy",
 		Short:   "Destroy everything the stack owns",
 		Long:    "destroy is apply with nothing desired: nodes drain and stop, databases and their data go, then the rows.",
-		Example: "  qod destroy\n  qod destroy --auto-approve",
+		Example: "  qod destroy\n  qod destroy --auto-approve\n  qod destroy --target pool.bi",
 		Args:    cobra.NoArgs,
 	}
-	vars := varFlags(cmd)
-	approve := cmd.Flags().Bool("auto-approve", false, "do not ask")
+	flags, how := selectionFlags(a, cmd), addApplyFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return a.apply(cmd.Context(), *vars, planOptions{destroy: true, writing: true}, applyOptions{approve: *approve, word: "destroy"})
+		o, err := how.options("destroy")
+		if err != nil {
+			return err
+		}
+		po, err := flags.options()
+		if err != nil {
+			return err
+		}
+		po.mode = plan.Destroy
+		return a.apply(cmd.Context(), po, o)
 	}
 	return cmd
 }
 
 type applyOptions struct {
 	approve, adopt bool
+	parallelism    int
+	lockTimeout    time.Duration
 	word           string
 }
 
-func (a *app) apply(ctx context.Context, vars []config.Given, po planOptions, o applyOptions) error {
-	w, p, err := a.plan(ctx, vars, po)
-	if w != nil {
-		defer w.Close()
-	}
+func (a *app) apply(ctx context.Context, po planOptions, o applyOptions) error {
+	po.writing = true
+	m, err := a.plan(ctx, po)
+	defer m.Close()
 	if err != nil {
 		return err
 	}
-	if w.imagined {
+	if m.world.imagined {
 		return nil // nothing to destroy
 	}
-	if p.Lineage == "" {
-		if p.Lineage, err = a.lineage(ctx, w, p.Stack); err != nil {
-			return err
-		}
-	}
-	return a.carryOut(ctx, w, p, o)
-}
-
-// lineage makes the lock file of a stack: with the store's lineage where it knows the stack, which is
-// then being adopted, and with a new one elsewhere.
-func (a *app) lineage(ctx context.Context, w *world, stack string) (string, error) {
-	snap, err := w.store.Snapshot(ctx)
-	if err != nil {
-		return "", err
-	}
-	lineage := cmp.Or(snap.Stacks[stack].Lineage, uuid.NewString())
-	return lineage, writeLineage(a.paths.Dir, stack, lineage)
+	return a.carryOut(ctx, m, o)
 }
 
 func (a *app) applySaved(ctx context.Context, name string, o applyOptions) error {
@@ -103,23 +109,26 @@ func (a *app) applySaved(ctx context.Context, name string, o applyOptions) error
 	if err != nil {
 		return err
 	}
-	defer w.Close()
+	m := &made{world: w}
+	defer m.Close()
 	if w.imagined {
 		return errors.New("there is no state that the plan could have been made from")
 	}
-	p, err := w.engine.Unmarshal(raw)
-	if err != nil {
+	if m.Plan, err = w.engine.Unmarshal(raw); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if err := (plan.Text{Color: terminal(a.stdout)}).Write(a.stdout, p.Plan); err != nil {
+	if err := a.show(m.Plan.Plan); err != nil {
 		return err
 	}
 	o.approve = true // whoever saved it has seen it
-	return a.carryOut(ctx, w, p, o)
+	return a.carryOut(ctx, m, o)
 }
 
-func (a *app) carryOut(ctx context.Context, w *world, p *engine.Plan, o applyOptions) error {
-	if p.Empty() {
+// carryOut asks, commits, and brings the live world after it. Until the commit an end of ctx means that
+// nothing was changed; from then on, that no further step starts.
+func (a *app) carryOut(ctx context.Context, m *made, o applyOptions) error {
+	if m.Empty() {
+		a.outputs(m.Result)
 		return nil
 	}
 	if !o.approve {
@@ -127,29 +136,78 @@ func (a *app) carryOut(ctx context.Context, w *world, p *engine.Plan, o applyOpt
 			return err
 		}
 	}
-	if err := w.engine.Commit(ctx, p, whoami(), o.adopt); err != nil {
-		return refused(err)
-	}
-	if len(p.Changes) > 0 {
-		a.printf("\nCommitted.\n")
-	}
-	start := time.Now()
-	err := w.engine.Converge(ctx, p.Stack, func(pending []plan.Finding) {
-		for _, f := range pending {
-			a.printf("  %s: %s [%s]\n", f.Addr, f.Message, time.Since(start).Round(100*time.Millisecond))
-		}
-	})
-	if err != nil {
+	if err := a.lineage(m); err != nil {
 		return err
 	}
-	add, change, destroy := p.Counts()
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	a.acting.begin()
+	unhurried := context.WithoutCancel(ctx)
+	if err := m.world.engine.Commit(unhurried, m.Plan, whoami(), o.adopt); err != nil {
+		return refused(err)
+	}
+	if len(m.Changes)+len(m.Outputs) > 0 {
+		a.printf("\nCommitted.\n")
+	}
+	if err := a.follow(unhurried, ctx.Done(), m, o); err != nil {
+		return err
+	}
+	add, change, destroy := m.Counts()
 	a.printf("\n%s complete: %d added, %d changed, %d destroyed.\n", title(o.word), add, change, destroy)
+	a.outputs(m.Result)
 	return nil
+}
+
+// follow brings the live world after a commit, and sees whether it was good for anything.
+func (a *app) follow(ctx context.Context, stopping <-chan struct{}, m *made, o applyOptions) error {
+	e := m.world.engine
+	e.Parallelism = o.parallelism
+	if m.Mode != plan.RefreshOnly && len(m.Changes)+len(m.Live) > 0 {
+		p := a.newProgress()
+		err := e.Converge(ctx, engine.Convergence{
+			Stack: m.Stack, Stopping: stopping, LockTimeout: o.lockTimeout, Pending: p.pending, Held: p.held,
+		})
+		p.Close()
+		if err != nil {
+			return err
+		}
+	}
+	if m.configuration == nil {
+		return nil // a saved plan: what it was made from is not here
+	}
+	stack := store.Stack{Name: m.Stack, Lineage: m.Lineage}
+	return e.Repeats(ctx, m.Plan, stack, m.configuration.Desired.Desired, m.options.engine())
+}
+
+// lineage writes the lock file of a stack that has none: with the store's lineage where it knows the
+// stack, which is then being adopted, and with a new one elsewhere.
+func (a *app) lineage(m *made) error {
+	if m.configuration == nil || m.stack.Lineage != "" {
+		return nil
+	}
+	m.Lineage = cmp.Or(m.Lineage, uuid.NewString())
+	return writeLineage(a.paths.Dir, m.Stack, m.Lineage)
+}
+
+// outputs prints the results of the configuration.
+func (a *app) outputs(list []schema.Output) {
+	if len(list) == 0 {
+		return
+	}
+	a.printf("\nOutputs:\n\n")
+	for _, o := range list {
+		text := "<sensitive>"
+		if !o.Sensitive {
+			text = string(hclwrite.TokensForValue(o.Value).Bytes())
+		}
+		a.printf("%s = %s\n", o.Name, text)
+	}
 }
 
 func title(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
 
-// refused says what a refused commit means for its author.
+// refused says what a refused plan or commit means for its author.
 func refused(err error) error {
 	var conflict *store.ConflictError
 	var stack *store.StackError
@@ -157,7 +215,7 @@ func refused(err error) error {
 	case errors.As(err, &conflict):
 		return fmt.Errorf("nothing was changed, since the world moved on while you decided: %w; plan again", err)
 	case errors.As(err, &stack):
-		return fmt.Errorf("%w; if this is the same stack, run apply --adopt-stack", err)
+		return fmt.Errorf("%w; if this is the same stack, run apply --%s", err, adoptFlag)
 	}
 	return err
 }
@@ -175,7 +233,7 @@ func (a *app) ask(ctx context.Context, word string) error {
 	}()
 	select {
 	case <-ctx.Done():
-		return errors.New("interrupted: nothing was changed")
+		return errInterrupted
 	case line := <-answer:
 		if strings.TrimSpace(line) != "yes" {
 			return errors.New("not confirmed: nothing was changed")

@@ -65,7 +65,8 @@ func TestCommandLine(t *testing.T) {
 			t.Chdir(dir)
 			t.Setenv("QOD_STATE_DIR", filepath.Join(dir, "state"))
 			out := &bytes.Buffer{}
-			code := run(t.Context(), tt.args, strings.NewReader(""), out, out)
+			a := &app{stdin: strings.NewReader(""), stdout: out, stderr: out, env: os.LookupEnv}
+			code := a.run(t.Context(), tt.args)
 			if code != tt.code || !strings.Contains(out.String(), tt.want) {
 				t.Errorf("exit code %d, want %d, with %q:\n%s", code, tt.code, tt.want, out)
 			}

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,7 +15,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/qod-io/qod/engine/config"
-	"github.com/qod-io/qod/engine/plan"
 	"github.com/qod-io/qod/engine/store"
 )
 
@@ -75,7 +73,7 @@ func (a *app) evaluate(vars []config.Given) (*configuration, error) {
 	if desired != nil {
 		files = desired.Files()
 	}
-	config.WriteDiagnostics(a.stderr, diags, files, terminal(a.stderr))
+	a.diagnose(diags, files)
 	if diags.HasErrors() {
 		return nil, errConfiguration
 	}
@@ -83,22 +81,6 @@ func (a *app) evaluate(vars []config.Given) (*configuration, error) {
 		return nil, fmt.Errorf("%s: stack %q is qod's own: give this one another name", desired.StackRange, systemStack)
 	}
 	return &configuration{Desired: desired, dir: a.paths.Dir}, nil
-}
-
-// report prints a plan's problems with their places in the configuration.
-func (c *configuration) report(w io.Writer, problems []plan.Problem) {
-	var diags hcl.Diagnostics
-	for _, p := range problems {
-		d := &hcl.Diagnostic{Severity: hcl.DiagError, Summary: p.Summary, Detail: p.Detail}
-		if p.Warning {
-			d.Severity = hcl.DiagWarning
-		}
-		if r := c.Range(p.Address, p.Path); r.Filename != "" {
-			d.Subject = &r
-		}
-		diags = append(diags, d)
-	}
-	config.WriteDiagnostics(w, diags, c.Files(), terminal(w))
 }
 
 // stack returns the configuration's stack with the lineage of the lock file, if there is one.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/qod-io/qod/engine/config"
@@ -62,11 +63,14 @@ func (a *app) initLineage(cmd *cobra.Command, w *world, vars []config.Given) err
 	if err != nil || lineage != "" {
 		return err
 	}
-	if err := w.checkStack(cmd.Context(), store.Stack{Name: desired.Stack}, false); err != nil {
+	snap, err := w.store.Snapshot(cmd.Context())
+	if err != nil {
 		return err
 	}
-	_, err = a.lineage(cmd.Context(), w, desired.Stack)
-	return err
+	if err := (store.Change{Stack: store.Stack{Name: desired.Stack}}).Admit(snap.Stacks[desired.Stack]); err != nil {
+		return refused(err)
+	}
+	return writeLineage(a.paths.Dir, desired.Stack, uuid.NewString())
 }
 
 const firstFile = `# The tenants, databases, pools and users of this stack. See qod plan.

@@ -34,7 +34,7 @@ func (w *world) openRuntime(ctx context.Context, create bool) error {
 	w.runtime = &nodes{world: w, right: make(chan struct{})}
 	w.engine = engine.New(engine.Config{
 		Store: w.store, Nodes: w.nodes, Sealer: w.sealer, Lifecycles: map[string]engine.Lifecycle{lakes: w.catalog},
-		Runtime: w.runtime, Hash: access.Hash, Holder: holder(), Log: w.log,
+		Runtime: w.runtime, Hash: access.Hash, Holder: holder(), DrainLimit: w.drainLimit(), Log: w.log,
 	})
 	return nil
 }
@@ -49,6 +49,7 @@ type nodes struct {
 	*world
 	lock  *local.Lock
 	right chan struct{} // closed once this process may act
+	held  error         // who may act instead, as of the last try
 
 	loop *reconcile.Loop // runs while this process converges or serves
 	stop func() error
@@ -69,7 +70,9 @@ func (n *nodes) takeRight() error {
 		return nil
 	}
 	lock, err := local.TryLock(n.StateDir)
+	n.held = nil
 	if errors.Is(err, local.ErrHeld) {
+		n.held = err
 		return nil
 	}
 	if err != nil {
@@ -174,6 +177,33 @@ func (n *nodes) Missing(ctx context.Context) (map[string]string, error) {
 		}
 	}
 	return missing, nil
+}
+
+// Held implements engine.Runtime.
+func (n *nodes) Held() error { return n.held }
+
+// Load implements engine.Runtime.
+func (n *nodes) Load(ctx context.Context) (map[string]engine.Load, error) {
+	rows, err := n.nodes.ListNodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	reports := n.askNodes(ctx, rows)
+	loads := map[string]engine.Load{}
+	for _, row := range rows {
+		if row.Endpoint == "" {
+			continue // it has not been started
+		}
+		load, r := loads[row.PoolID], reports[row.ID]
+		if r.err != nil {
+			load.Silent++
+		}
+		load.Sessions += r.Sessions
+		load.Transactions += r.Transactions
+		load.Statements += r.InFlight
+		loads[row.PoolID] = load
+	}
+	return loads, nil
 }
 
 // Close ends the loop and gives the right up. Nodes live on.

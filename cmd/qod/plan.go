@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -18,29 +19,33 @@ func newPlan(a *app) *cobra.Command {
 		Use:   "plan",
 		Short: "Show what apply would change, in the store and in the live world",
 		Long: "plan compares the configuration with Postgres and with the live nodes, and prints what apply would do.\n" +
-			"It writes nothing. With --detailed-exitcode it ends with 2 when there is something to do.",
-		Example: "  qod plan\n  qod plan --out next.qodplan && qod apply next.qodplan\n  qod plan --destroy",
-		Args:    cobra.NoArgs,
+			"It writes nothing. With --detailed-exitcode it ends with 2 when there is something to do; with --refresh-only\n" +
+			"as well, only when something has drifted.",
+		Example: "  qod plan\n  qod plan --out next.qodplan && qod apply next.qodplan\n  qod plan --destroy\n" +
+			"  qod plan --target pool.bi",
+		Args: cobra.NoArgs,
 	}
-	vars := varFlags(cmd)
+	flags := addPlanFlags(a, cmd)
 	out := cmd.Flags().String("out", "", "save the plan to this file, for apply")
 	detailed := cmd.Flags().Bool("detailed-exitcode", false, "end with 2 when there is something to do")
-	destroy := cmd.Flags().Bool("destroy", false, "plan the end of everything the stack owns")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		world, p, err := a.plan(cmd.Context(), *vars, planOptions{destroy: *destroy, saving: *out != ""})
-		if world != nil {
-			defer world.Close()
+		o, err := flags.options()
+		if err != nil {
+			return err
 		}
+		o.saving = *out != ""
+		made, err := a.plan(cmd.Context(), o)
+		defer made.Close()
 		if err != nil {
 			return err
 		}
 		if *out != "" {
-			if err := savePlan(world.engine, p, *out); err != nil {
+			if err := savePlan(made.world.engine, made.Plan, *out); err != nil {
 				return err
 			}
 			a.printf("\nSaved to %s. It can be applied once: qod apply %s\n", *out, *out)
 		}
-		if *detailed && !p.Empty() {
+		if *detailed && worthAnExitCode(made.Plan.Plan) {
 			return exitError{code: 2}
 		}
 		return nil
@@ -48,73 +53,82 @@ func newPlan(a *app) *cobra.Command {
 	return cmd
 }
 
-type planOptions struct {
-	destroy bool
-	saving  bool // to a file: needs the state's master key
-	writing bool // the plan is to be applied
-	adopt   bool // a known stack although the lock file has another lineage
+// worthAnExitCode reports whether a plan has what its mode looks for: drift alone, or anything to do.
+func worthAnExitCode(p *plan.Plan) bool {
+	if p.Mode == plan.RefreshOnly {
+		return len(p.Drift) > 0 || len(p.Live) > 0
+	}
+	return !p.Empty()
 }
 
-// plan evaluates, opens what there is, plans and prints. The world is returned open, also with an error.
-func (a *app) plan(ctx context.Context, vars []config.Given, o planOptions) (*world, *engine.Plan, error) {
-	c, err := a.evaluate(vars)
-	if err != nil {
-		return nil, nil, err
+type planOptions struct {
+	vars      []config.Given
+	mode      plan.Mode
+	selection plan.Selection
+	saving    bool // to a file: needs the state's master key
+	writing   bool // the plan is to be applied
+	adopt     bool // a known stack although the lock file has another lineage
+}
+
+func (o planOptions) engine() engine.PlanOptions {
+	return engine.PlanOptions{Mode: o.mode, Selection: o.selection, AdoptStack: o.adopt}
+}
+
+// made is a plan with what it was made from.
+type made struct {
+	*engine.Plan
+	world         *world
+	configuration *configuration
+	stack         store.Stack
+	options       planOptions
+}
+
+// Close gives back the world, if it was opened.
+func (m *made) Close() {
+	if m.world != nil {
+		m.world.Close()
 	}
-	w, err := a.open(ctx, openOptions{create: o.writing && !o.destroy, write: o.writing})
-	if err != nil {
-		return nil, nil, err
+}
+
+// plan evaluates, opens what there is, plans and prints. What it returns is to be closed, also with an
+// error.
+func (a *app) plan(ctx context.Context, o planOptions) (*made, error) {
+	m := &made{options: o}
+	var err error
+	if m.configuration, err = a.evaluate(o.vars); err != nil {
+		return m, err
 	}
-	if w.imagined {
+	if m.world, err = a.open(ctx, openOptions{create: o.writing && o.mode == plan.Normal, write: o.writing}); err != nil {
+		return m, err
+	}
+	if m.world.imagined {
 		a.printf("There is no state yet: everything is new. qod apply will make it in %s.\n\n", a.paths.StateDir)
 		if o.saving {
-			return w, nil, fmt.Errorf("a plan cannot be saved before there is state: run qod init first")
+			return m, errors.New("a plan cannot be saved before there is state: run qod init first")
 		}
 	}
-	stack, err := c.stack()
-	if err != nil {
-		return w, nil, err
+	if m.stack, err = m.configuration.stack(); err != nil {
+		return m, err
 	}
-	if err := w.checkStack(ctx, stack, o.adopt); err != nil {
-		return w, nil, err
+	if m.Plan, err = m.world.engine.Plan(ctx, m.stack, m.configuration.Desired.Desired, o.engine()); err != nil {
+		return m, refused(err)
 	}
-	if o.saving && stack.Lineage == "" {
-		return w, nil, fmt.Errorf("a plan cannot be saved before the stack has a lineage: run qod init here, and commit %s", lockFile)
+	if o.saving && m.stack.Lineage == "" {
+		return m, fmt.Errorf("a plan cannot be saved before the stack has a lineage: run qod init here, and commit %s", lockFile)
 	}
-	mode := plan.Normal
-	if o.destroy {
-		mode = plan.Destroy
+	if err := a.show(m.Plan.Plan); err != nil {
+		return m, err
 	}
-	p, err := w.engine.Plan(ctx, stack, c.Desired.Desired, engine.PlanOptions{Mode: mode})
-	if err != nil {
-		return w, nil, err
+	a.report(m.configuration, m.Problems)
+	if m.Failed() {
+		return m, errConfiguration
 	}
-	if err := (plan.Text{Color: terminal(a.stdout)}).Write(a.stdout, p.Plan); err != nil {
-		return w, nil, err
-	}
-	c.report(a.stderr, p.Problems)
-	if p.Failed() {
-		return w, nil, errConfiguration
-	}
-	return w, p, nil
+	return m, nil
 }
 
-// checkStack refuses to plan for a stack of the same name that was made elsewhere: its objects would look
-// as if they had left the configuration.
-func (w *world) checkStack(ctx context.Context, stack store.Stack, adopt bool) error {
-	snap, err := w.store.Snapshot(ctx)
-	if err != nil {
-		return err
-	}
-	have, known := snap.Stacks[stack.Name]
-	switch {
-	case !known, adopt, have.Lineage == stack.Lineage:
-		return nil
-	case stack.Lineage == "":
-		return fmt.Errorf("stack %q is known, but this directory has no %s: get it from where the stack was made, "+
-			"or run apply --adopt-stack", stack.Name, lockFile)
-	}
-	return refused(&store.StackError{Name: stack.Name, Have: have.Lineage, Want: stack.Lineage})
+// show prints a plan.
+func (a *app) show(p *plan.Plan) error {
+	return (plan.Text{Color: terminal(a.stdout)}).Write(a.stdout, p)
 }
 
 func savePlan(e *engine.Engine, p *engine.Plan, name string) error {
@@ -127,10 +141,10 @@ func savePlan(e *engine.Engine, p *engine.Plan, name string) error {
 		return fmt.Errorf("save plan: %w", err)
 	}
 	if err := f.Chmod(0o600); err != nil {
-		return fmt.Errorf("save plan: %w", err)
+		return errors.Join(fmt.Errorf("save plan: %w", err), f.Close())
 	}
 	if _, err := f.Write(raw); err != nil {
-		return fmt.Errorf("save plan: %w", err)
+		return errors.Join(fmt.Errorf("save plan: %w", err), f.Close())
 	}
 	return f.Close()
 }

@@ -170,6 +170,9 @@ func (e *ConflictError) Error() string { return fmt.Sprintf("%s: %s", e.Addr, e.
 type StackError struct{ Name, Have, Want string }
 
 func (e *StackError) Error() string {
+	if e.Want == "" {
+		return fmt.Sprintf("stack %q is known, but there is no .qod.lock.hcl here: get it from where the stack was made", e.Name)
+	}
 	return fmt.Sprintf("stack %q is known with lineage %s, but .qod.lock.hcl says %s", e.Name, e.Have, e.Want)
 }
 
