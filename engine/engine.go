@@ -146,6 +146,9 @@ func (e *Engine) compare(snap *store.Snapshot, stack store.Stack, c schema.Desir
 			return e.Sealer.Fingerprint(key, []byte(secret))
 		},
 	})
+	hidden := newConcealed(snap, c.Objects)
+	hidden.mark(p.Plan)
+	hidden.reclassify(p.Plan, snap)
 	return p
 }
 

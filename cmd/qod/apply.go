@@ -12,13 +12,11 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/spf13/cobra"
 
 	"github.com/qod-io/qod/engine"
 	"github.com/qod-io/qod/engine/plan"
 	"github.com/qod-io/qod/engine/store"
-	"github.com/qod-io/qod/schema"
 )
 
 func newApply(a *app) *cobra.Command {
@@ -89,15 +87,18 @@ type applyOptions struct {
 
 func (a *app) apply(ctx context.Context, po planOptions, o applyOptions) error {
 	po.writing = true
-	m, err := a.plan(ctx, po)
+	tell := a.teller()
+	m, err := a.plan(ctx, po, tell)
 	defer m.Close()
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return errInterrupted
+	case err != nil:
 		return err
-	}
-	if m.world.imagined {
+	case m.world.imagined:
 		return nil // nothing to destroy
 	}
-	return a.carryOut(ctx, m, o)
+	return a.carryOut(ctx, m, o, tell)
 }
 
 func (a *app) applySaved(ctx context.Context, name string, o applyOptions) error {
@@ -117,19 +118,19 @@ func (a *app) applySaved(ctx context.Context, name string, o applyOptions) error
 	if m.Plan, err = w.engine.Unmarshal(raw); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if err := a.show(m.Plan.Plan); err != nil {
+	tell := a.teller()
+	if err := tell.planned(m.Plan.Plan, nil); err != nil {
 		return err
 	}
 	o.approve = true // whoever saved it has seen it
-	return a.carryOut(ctx, m, o)
+	return a.carryOut(ctx, m, o, tell)
 }
 
 // carryOut asks, commits, and brings the live world after it. Until the commit an end of ctx means that
 // nothing was changed; from then on, that no further step starts.
-func (a *app) carryOut(ctx context.Context, m *made, o applyOptions) error {
+func (a *app) carryOut(ctx context.Context, m *made, o applyOptions, tell teller) error {
 	if m.Empty() {
-		a.outputs(m.Result)
-		return nil
+		return tell.outputs(m.Result)
 	}
 	if !o.approve {
 		if err := a.ask(ctx, o.word); err != nil {
@@ -148,23 +149,23 @@ func (a *app) carryOut(ctx context.Context, m *made, o applyOptions) error {
 		return refused(err)
 	}
 	if len(m.Changes)+len(m.Outputs) > 0 {
-		a.printf("\nCommitted.\n")
+		tell.committed()
 	}
-	if err := a.follow(unhurried, ctx.Done(), m, o); err != nil {
+	if err := follow(unhurried, ctx.Done(), m, o, tell); err != nil {
 		return err
 	}
-	add, change, destroy := m.Counts()
-	a.printf("\n%s complete: %d added, %d changed, %d destroyed.\n", title(o.word), add, change, destroy)
-	a.outputs(m.Result)
-	return nil
+	if err := tell.done(m.Plan.Plan, o.word); err != nil {
+		return err
+	}
+	return tell.outputs(m.Result)
 }
 
 // follow brings the live world after a commit, and sees whether it was good for anything.
-func (a *app) follow(ctx context.Context, stopping <-chan struct{}, m *made, o applyOptions) error {
+func follow(ctx context.Context, stopping <-chan struct{}, m *made, o applyOptions, tell teller) error {
 	e := m.world.engine
 	e.Parallelism = o.parallelism
 	if m.Mode != plan.RefreshOnly && len(m.Changes)+len(m.Live) > 0 {
-		p := a.newProgress()
+		p := newProgress(tell)
 		err := e.Converge(ctx, engine.Convergence{
 			Stack: m.Stack, Stopping: stopping, LockTimeout: o.lockTimeout, Pending: p.pending, Held: p.held,
 		})
@@ -188,21 +189,6 @@ func (a *app) lineage(m *made) error {
 	}
 	m.Lineage = cmp.Or(m.Lineage, uuid.NewString())
 	return writeLineage(a.paths.Dir, m.Stack, m.Lineage)
-}
-
-// outputs prints the results of the configuration.
-func (a *app) outputs(list []schema.Output) {
-	if len(list) == 0 {
-		return
-	}
-	a.printf("\nOutputs:\n\n")
-	for _, o := range list {
-		text := "<sensitive>"
-		if !o.Sensitive {
-			text = string(hclwrite.TokensForValue(o.Value).Bytes())
-		}
-		a.printf("%s = %s\n", o.Name, text)
-	}
 }
 
 func title(word string) string { return strings.ToUpper(word[:1]) + word[1:] }

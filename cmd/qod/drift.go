@@ -23,7 +23,7 @@ func newDrift(a *app) *cobra.Command {
 			return err
 		}
 		o.mode = plan.RefreshOnly
-		made, err := a.plan(cmd.Context(), o)
+		made, err := a.plan(cmd.Context(), o, a.teller())
 		defer made.Close()
 		if err != nil {
 			return err

@@ -34,7 +34,8 @@ func newPlan(a *app) *cobra.Command {
 			return err
 		}
 		o.saving = *out != ""
-		made, err := a.plan(cmd.Context(), o)
+		tell := a.teller()
+		made, err := a.plan(cmd.Context(), o, tell)
 		defer made.Close()
 		if err != nil {
 			return err
@@ -43,7 +44,7 @@ func newPlan(a *app) *cobra.Command {
 			if err := savePlan(made.world.engine, made.Plan, *out); err != nil {
 				return err
 			}
-			a.printf("\nSaved to %s. It can be applied once: qod apply %s\n", *out, *out)
+			tell.aside("\nSaved to %s. It can be applied once: qod apply %s\n", *out, *out)
 		}
 		if *detailed && worthAnExitCode(made.Plan.Plan) {
 			return exitError{code: 2}
@@ -90,9 +91,9 @@ func (m *made) Close() {
 	}
 }
 
-// plan evaluates, opens what there is, plans and prints. What it returns is to be closed, also with an
+// plan evaluates, opens what there is, plans and tells. What it returns is to be closed, also with an
 // error.
-func (a *app) plan(ctx context.Context, o planOptions) (*made, error) {
+func (a *app) plan(ctx context.Context, o planOptions, tell teller) (*made, error) {
 	m := &made{options: o}
 	var err error
 	if m.configuration, err = a.evaluate(o.vars); err != nil {
@@ -102,7 +103,7 @@ func (a *app) plan(ctx context.Context, o planOptions) (*made, error) {
 		return m, err
 	}
 	if m.world.imagined {
-		a.printf("There is no state yet: everything is new. qod apply will make it in %s.\n\n", a.paths.StateDir)
+		tell.aside("There is no state yet: everything is new. qod apply will make it in %s.\n\n", a.paths.StateDir)
 		if o.saving {
 			return m, errors.New("a plan cannot be saved before there is state: run qod init first")
 		}
@@ -116,19 +117,13 @@ func (a *app) plan(ctx context.Context, o planOptions) (*made, error) {
 	if o.saving && m.stack.Lineage == "" {
 		return m, fmt.Errorf("a plan cannot be saved before the stack has a lineage: run qod init here, and commit %s", lockFile)
 	}
-	if err := a.show(m.Plan.Plan); err != nil {
+	if err := tell.planned(m.Plan.Plan, m.configuration); err != nil {
 		return m, err
 	}
-	a.report(m.configuration, m.Problems)
 	if m.Failed() {
 		return m, errConfiguration
 	}
 	return m, nil
-}
-
-// show prints a plan.
-func (a *app) show(p *plan.Plan) error {
-	return (plan.Text{Color: terminal(a.stdout)}).Write(a.stdout, p)
 }
 
 func savePlan(e *engine.Engine, p *engine.Plan, name string) error {

@@ -28,7 +28,7 @@ func selectionFlags(a *app, cmd *cobra.Command) *planFlags {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.target, "target", nil, "plan only this `ADDRESS` and what it needs; may be repeated")
 	flags.StringArrayVar(&f.exclude, "exclude", nil, "leave out this `ADDRESS` and what needs it; may be repeated")
-	flags.BoolVar(&a.compact, "compact-warnings", false, "print warnings in one line each")
+	flags.BoolVar(&a.compact, compactFlag, false, "print warnings in one line each")
 	return f
 }
 
@@ -100,20 +100,23 @@ func (f *applyFlags) options(word string) (applyOptions, error) {
 	return applyOptions{approve: f.approve, parallelism: f.parallelism, lockTimeout: f.lockTimeout, word: word}, nil
 }
 
-// onlyFor are the flags of apply that say how it is carried out; a saved plan has the rest in it.
-func onlyCarriesOut(name string) bool {
-	flags := &cobra.Command{}
-	addApplyFlags(flags)
-	return flags.Flags().Lookup(name) != nil || name == adoptFlag
+// carriesOut reports whether a flag says how a plan is carried out or told, and not what is planned.
+func carriesOut(name string) bool {
+	cmd := &cobra.Command{}
+	addApplyFlags(cmd)
+	return cmd.Flags().Lookup(name) != nil || name == adoptFlag || name == compactFlag
 }
 
-const adoptFlag = "adopt-stack"
+const (
+	adoptFlag   = "adopt-stack"
+	compactFlag = "compact-warnings"
+)
 
 // refuseWithSaved refuses flags that say what to plan beside a plan that was made before.
 func refuseWithSaved(cmd *cobra.Command) error {
 	var given []string
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
-		if f.Changed && !onlyCarriesOut(f.Name) {
+		if f.Changed && !carriesOut(f.Name) {
 			given = append(given, "--"+f.Name)
 		}
 	})

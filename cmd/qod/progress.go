@@ -1,32 +1,28 @@
 package main
 
 import (
-	"fmt"
-	"io"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/qod-io/qod/engine"
 	"github.com/qod-io/qod/engine/plan"
 )
 
-// stillEvery is how often people are told that something takes long.
+// stillEvery is how often it is told that something takes long.
 const stillEvery = 10 * time.Second
 
-// progress prints how far a convergence is: what is pending whenever that changes, and every ten seconds
+// progress tells how far a convergence is: what is pending whenever that changes, and every ten seconds
 // what still is.
 type progress struct {
-	mu    sync.Mutex
-	out   io.Writer
+	mu    sync.Mutex // of the teller too
+	tell  teller
 	start time.Time
 	last  []plan.Finding
 
 	stop, done chan struct{}
 }
 
-func (a *app) newProgress() *progress {
-	p := &progress{out: a.stdout, start: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
+func newProgress(tell teller) *progress {
+	p := &progress{tell: tell, start: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
 	go p.run()
 	return p
 }
@@ -40,39 +36,28 @@ func (p *progress) run() {
 		case <-p.stop:
 			return
 		case <-tick.C:
-			p.still()
+			p.mu.Lock()
+			p.tell.still(p.last, time.Since(p.start))
+			p.mu.Unlock()
 		}
 	}
 }
 
-// Close ends the printing.
+// Close ends the telling.
 func (p *progress) Close() {
 	close(p.stop)
 	<-p.done
 }
 
-// pending prints what is new or different among what is pending.
-func (p *progress) pending(findings []plan.Finding) {
+func (p *progress) pending(all []plan.Finding) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, f := range findings {
-		if !slices.Contains(p.last, f) {
-			fmt.Fprintf(p.out, "  %s: %s [%s]\n", f.Addr, f.Message, time.Since(p.start).Round(100*time.Millisecond))
-		}
-	}
-	p.last = findings
+	p.tell.pending(all, time.Since(p.start))
+	p.last = all
 }
 
 func (p *progress) held(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	fmt.Fprintf(p.out, "  Waiting for another process: %s\n", err)
-}
-
-func (p *progress) still() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, f := range p.last {
-		fmt.Fprintf(p.out, "Still %s... [%s elapsed]\n", engine.Doing(f), time.Since(p.start).Round(time.Second))
-	}
+	p.tell.held(err)
 }

@@ -110,6 +110,8 @@ type Change struct {
 	Applied cty.Value
 	Attrs   []Attr   // in the order of the kind; only what differs
 	Secrets []string // secret attributes to be written anew
+	// Sensitive lists the attributes outside the kind's secrets that must not be shown, changed or not.
+	Sensitive []string
 	// Reason and Detail say why an object is replaced, deleted or forgotten; Detail in words.
 	Reason Reason
 	Detail string

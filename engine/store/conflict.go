@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -32,7 +33,7 @@ func Conflict(w Write, now, seen *Object, last Touch) *ConflictError {
 	}
 	var differ []string
 	if seen != nil {
-		differ = differences(now.Kind, seen.Spec, now.Spec, who)
+		differ = differences(seen, now, who)
 	}
 	if len(differ) == 0 {
 		differ = []string{fmt.Sprintf("it was changed (%s), this plan saw revision %d", who, w.Saw)}
@@ -60,14 +61,15 @@ func author(stack, by string, rev Revision) string {
 	return fmt.Sprintf("revision %d", rev)
 }
 
-func differences(kind *schema.Kind, seen, now cty.Value, who string) []string {
+func differences(seen, now *Object, who string) []string {
 	var out []string
-	for _, name := range kind.Names() {
-		was, is := seen.GetAttr(name), now.GetAttr(name)
+	for _, name := range now.Kind.Names() {
+		was, is := seen.Spec.GetAttr(name), now.Spec.GetAttr(name)
 		if was.RawEquals(is) {
 			continue
 		}
-		if a, ok := kind.Attr(name); ok && a.Secret {
+		a, ok := now.Kind.Attr(name)
+		if ok && a.Secret || slices.Contains(seen.Sensitive, name) || slices.Contains(now.Sensitive, name) {
 			out = append(out, fmt.Sprintf("%s was changed (%s)", name, who))
 			continue
 		}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/hcl/v2/hclwrite"
+
+	"github.com/qod-io/qod/engine"
+	"github.com/qod-io/qod/engine/plan"
+	"github.com/qod-io/qod/schema"
+)
+
+// teller tells what a command plans and does. Its calls never overlap.
+type teller interface {
+	// planned tells a plan and what is wrong with it. A saved plan has no configuration: nil.
+	planned(p *plan.Plan, c *configuration) error
+	// aside tells people something that is no result.
+	aside(format string, args ...any)
+	committed()
+	// held tells that another process acts in this one's place, and which.
+	held(err error)
+	// pending tells what is pending, each time that it has changed.
+	pending(all []plan.Finding, elapsed time.Duration)
+	// still tells that this has been pending for long.
+	still(all []plan.Finding, elapsed time.Duration)
+	// done tells that a plan was carried out; the word is apply or destroy.
+	done(p *plan.Plan, word string) error
+	outputs(list []schema.Output) error
+}
+
+// text tells people.
+type text struct {
+	*app
+	out  io.Writer
+	last []plan.Finding
+}
+
+// teller returns how this command line tells what it does.
+func (a *app) teller() teller { return &text{app: a, out: a.stdout} }
+
+func (t *text) planned(p *plan.Plan, c *configuration) error {
+	if err := (plan.Text{Color: terminal(t.out)}).Write(t.out, p); err != nil {
+		return err
+	}
+	if c != nil {
+		t.report(c, p.Problems)
+	}
+	return nil
+}
+
+func (t *text) aside(format string, args ...any) { fmt.Fprintf(t.out, format, args...) }
+
+func (t *text) committed() { t.aside("\nCommitted.\n") }
+
+func (t *text) held(err error) { t.aside("  Waiting for another process: %s\n", err) }
+
+// pending prints what is new or different.
+func (t *text) pending(all []plan.Finding, elapsed time.Duration) {
+	for _, f := range all {
+		if !slices.Contains(t.last, f) {
+			t.aside("  %s: %s [%s]\n", f.Addr, f.Message, elapsed.Round(100*time.Millisecond))
+		}
+	}
+	t.last = all
+}
+
+func (t *text) still(all []plan.Finding, elapsed time.Duration) {
+	for _, f := range all {
+		t.aside("Still %s... [%s elapsed]\n", engine.Doing(f), elapsed.Round(time.Second))
+	}
+}
+
+func (t *text) done(p *plan.Plan, word string) error {
+	add, change, destroy := p.Counts()
+	t.aside("\n%s complete: %d added, %d changed, %d destroyed.\n", title(word), add, change, destroy)
+	return nil
+}
+
+func (t *text) outputs(list []schema.Output) error {
+	if len(list) == 0 {
+		return nil
+	}
+	t.aside("\nOutputs:\n\n")
+	for _, o := range list {
+		value := "<sensitive>"
+		if !o.Sensitive {
+			value = string(hclwrite.TokensForValue(o.Value).Bytes())
+		}
+		t.aside("%s = %s\n", o.Name, value)
+	}
+	return nil
+}
