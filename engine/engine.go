@@ -146,6 +146,7 @@ func (e *Engine) compare(snap *store.Snapshot, stack store.Stack, c schema.Desir
 			return e.Sealer.Fingerprint(key, []byte(secret))
 		},
 	})
+	p.Mode, p.Partial = o.Mode, o.Selection.Partial()
 	hidden := newConcealed(snap, c.Objects)
 	hidden.mark(p.Plan)
 	hidden.reclassify(p.Plan, snap)
