@@ -49,14 +49,18 @@ func place(d *hcl.Diagnostic) string {
 func (a *app) report(c *configuration, problems []plan.Problem) {
 	var diags hcl.Diagnostics
 	for _, p := range problems {
-		d := &hcl.Diagnostic{Severity: hcl.DiagError, Summary: p.Summary, Detail: p.Detail, Subject: p.Range}
-		if p.Warning {
-			d.Severity = hcl.DiagWarning
-		}
-		if r := c.Range(p.Address, p.Path); d.Subject == nil && r.Filename != "" {
-			d.Subject = &r
-		}
-		diags = append(diags, d)
+		diags = append(diags, c.placed(p))
 	}
 	a.diagnose(diags, c.Files())
+}
+
+func (c *configuration) placed(p plan.Problem) *hcl.Diagnostic {
+	d := &hcl.Diagnostic{Severity: hcl.DiagError, Summary: p.Summary, Detail: p.Detail, Subject: p.Range}
+	if p.Warning {
+		d.Severity = hcl.DiagWarning
+	}
+	if r := c.Range(p.Address, p.Path); d.Subject == nil && r.Filename != "" {
+		d.Subject = &r
+	}
+	return d
 }

@@ -63,12 +63,8 @@ func (a *app) initLineage(cmd *cobra.Command, w *world, vars []config.Given) err
 	if err != nil || lineage != "" {
 		return err
 	}
-	snap, err := w.store.Snapshot(cmd.Context())
-	if err != nil {
+	if err := w.checkStack(cmd.Context(), store.Stack{Name: desired.Stack}, false); err != nil {
 		return err
-	}
-	if err := (store.Change{Stack: store.Stack{Name: desired.Stack}}).Admit(snap.Stacks[desired.Stack]); err != nil {
-		return refused(err)
 	}
 	return writeLineage(a.paths.Dir, desired.Stack, uuid.NewString())
 }

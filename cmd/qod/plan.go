@@ -126,6 +126,15 @@ func (a *app) plan(ctx context.Context, o planOptions, tell teller) (*made, erro
 	return m, nil
 }
 
+// checkStack refuses a stack of the same name that was made elsewhere. Plans check that by themselves.
+func (w *world) checkStack(ctx context.Context, stack store.Stack, adopt bool) error {
+	snap, err := w.store.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	return refused((store.Change{Stack: stack, AdoptStack: adopt}).Admit(snap.Stacks[stack.Name]))
+}
+
 func savePlan(e *engine.Engine, p *engine.Plan, name string) error {
 	raw, err := e.Marshal(p)
 	if err != nil {
