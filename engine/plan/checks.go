@@ -10,96 +10,200 @@ import (
 	"github.com/qod-io/qod/schema"
 )
 
-// checkKeys refuses a plan after which two objects would have one key.
-func (b *builder) checkKeys() {
-	for _, p := range b.pairs {
-		owner := b.byAddr[p.want.Addr()]
-		if owner == nil || owner.ID == p.id || b.deleting[owner.ID] {
-			continue
+// world is what there is after the plan.
+type world struct {
+	byAddr  map[schema.Addr]*pair
+	byBlock map[string]*pair // of the own stack
+}
+
+// checkWorld refuses a plan after which two objects have one name, or a reference means nothing.
+func (b *builder) checkWorld() {
+	if b.in.Mode == RefreshOnly {
+		return
+	}
+	all := b.all()
+	w := world{make(map[schema.Addr]*pair, len(all)), make(map[string]*pair, len(all))}
+	for _, p := range all {
+		if p.lives() {
+			b.enter(&w, p)
 		}
-		if renamed := b.matched[owner.ID]; renamed != nil && renamed.Addr() != p.want.Addr() {
-			continue
+	}
+	dependants := map[*pair][]string{}
+	for _, p := range all {
+		switch {
+		case !p.lives():
+		case p.action() != "":
+			b.checkWritten(&w, p)
+		default:
+			b.checkLeft(p, dependants)
 		}
-		b.plan.Problems = append(b.plan.Problems, Problem{
-			Address: p.want.Address,
-			Summary: fmt.Sprintf("%s belongs to stack %q", p.want.Addr(), owner.Stack),
-			Detail: fmt.Sprintf("An object of that name exists, written by %s of stack %q. A plan changes only what its own stack owns: "+
-				"give this one another name, or remove it there first.", written(owner), owner.Stack),
+	}
+	for _, p := range all {
+		if users := dependants[p]; users != nil {
+			b.inUse(p, users)
+		}
+	}
+}
+
+// lives reports whether the object is there after the plan.
+func (p *pair) lives() bool {
+	return p.action() != Delete && (p.have != nil || p.action() != "")
+}
+
+// enter gives an object its name and its block in the world after the plan.
+func (b *builder) enter(w *world, p *pair) {
+	addr, at := p.after()
+	if other := w.byAddr[addr]; other != nil {
+		b.taken(addr, p, other)
+	}
+	w.byAddr[addr] = p
+	if !p.own || at == "" {
+		return
+	}
+	if other := w.byBlock[at]; other != nil {
+		b.problem(nil, Problem{
+			Address: at, Summary: fmt.Sprintf("%s would be the address of two objects", at),
+			Detail: fmt.Sprintf("%s and %s would both be there.%s", other.addr, p.addr, b.partial()),
 		})
 	}
+	w.byBlock[at] = p
 }
 
-func written(a *Actual) string {
-	if a.Address == "" {
-		return "no block"
-	}
-	return a.Address
-}
-
-// checkReferences refuses references to nothing, and deletes of what others refer to.
-func (b *builder) checkReferences() {
-	for _, p := range b.pairs {
-		for _, ref := range p.want.Kind.Refs(p.want.Value) {
-			if _, ok := b.desired[ref.To]; ok {
-				continue
+// after returns the name and the block that an object has after the plan.
+func (p *pair) after() (schema.Addr, string) {
+	switch p.action() {
+	case "":
+		spec := rewritten(p.have.Spec, p.kind, p.holds, func(to *pair) string {
+			if to.action() != Update || to.change.Was.Kind == "" {
+				return ""
 			}
-			if target := b.byAddr[ref.To]; target != nil && !b.deleting[target.ID] && b.matched[target.ID] == nil {
-				continue
-			}
-			b.plan.Problems = append(b.plan.Problems, b.dangling(p.want, ref))
-		}
-	}
-	dependants := map[string][]string{}
-	for _, a := range b.byID {
-		if b.deleting[a.ID] || b.matched[a.ID] != nil {
-			continue
-		}
-		for _, ref := range a.Kind.Refs(a.Spec) {
-			if target := b.byAddr[ref.To]; target != nil && b.deleting[target.ID] {
-				dependants[target.ID] = append(dependants[target.ID], fmt.Sprintf("%s (stack %q)", a.Addr(), a.Stack))
-			}
-		}
-	}
-	for _, id := range sortedKeys(dependants) {
-		slices.Sort(dependants[id])
-		b.plan.Problems = append(b.plan.Problems, Problem{
-			Address: b.byID[id].Address,
-			Summary: fmt.Sprintf("%s is still in use", b.byID[id].Addr()),
-			Detail: fmt.Sprintf("It cannot be destroyed while others refer to it: %s. Remove those first.",
-				strings.Join(slices.Compact(dependants[id]), ", ")),
+			return nameOf(to.kind, to.change.Spec)
 		})
+		return p.kind.Addr(spec), p.have.Address
+	case Forget:
+		return p.change.Addr, ""
+	}
+	return p.change.Addr, p.change.Address
+}
+
+// taken says that two objects would have one name.
+func (b *builder) taken(addr schema.Addr, p, other *pair) {
+	if p.action() == "" || !p.own {
+		p, other = other, p
+	}
+	if other.own {
+		b.problem(p, Problem{
+			Address: p.at, Summary: fmt.Sprintf("%s would be the name of two objects", addr),
+			Detail: fmt.Sprintf("%s and %s would both have that name. Give one of them another.%s", p.at, other.at, b.partial()),
+		})
+		return
+	}
+	owner, way := fmt.Sprintf("belongs to stack %q", other.have.Stack), "remove it there first"
+	if other.have.Stack == "" {
+		owner, way = "exists already", "import it"
+	}
+	b.problem(p, Problem{
+		Address: p.at, Summary: fmt.Sprintf("%s %s", addr, owner),
+		Detail: fmt.Sprintf("An object of that name exists, written by %s. A plan changes only what its own stack owns: "+
+			"give this one another name, or %s.", author(other.have), way),
+	})
+}
+
+func author(a *Actual) string {
+	switch {
+	case a.Stack == "":
+		return "nobody who owns it"
+	case a.Address == "":
+		return fmt.Sprintf("no block of stack %q", a.Stack)
+	}
+	return fmt.Sprintf("%s of stack %q", a.Address, a.Stack)
+}
+
+// checkWritten refuses references to nothing.
+func (b *builder) checkWritten(w *world, p *pair) {
+	for _, ref := range p.kind.Refs(p.change.Spec) {
+		if w.byAddr[ref.To] == nil {
+			b.dangling(p, ref)
+		}
 	}
 }
 
-func (b *builder) dangling(o *schema.Object, ref schema.Ref) Problem {
-	p := Problem{
-		Address: o.Address, Path: cty.GetAttrPath(ref.Attr),
+// checkLeft looks for references to what the plan destroys, in an object that it leaves as it is.
+func (b *builder) checkLeft(p *pair, dependants map[*pair][]string) {
+	for _, l := range p.holds {
+		switch {
+		case l.to == nil || l.to.action() != Delete && l.to.action() != Replace:
+		case p.want != nil && p.kept && l.to.action() == Delete:
+			b.dangling(p, l.Ref)
+		default:
+			dependants[l.to] = append(dependants[l.to], fmt.Sprintf("%s (%s)", p.have.Addr(), owner(p.have)))
+		}
+	}
+}
+
+func owner(a *Actual) string {
+	if a.Stack == "" {
+		return "without owner"
+	}
+	return fmt.Sprintf("stack %q", a.Stack)
+}
+
+func (b *builder) inUse(p *pair, users []string) {
+	slices.Sort(users)
+	b.problem(p, Problem{
+		Address: p.at, Summary: fmt.Sprintf("%s is still in use", p.have.Addr()),
+		Detail: fmt.Sprintf("It cannot be destroyed while others refer to it: %s. Remove those first.%s",
+			strings.Join(slices.Compact(users), ", "), b.partial()),
+	})
+}
+
+func (b *builder) dangling(p *pair, ref schema.Ref) {
+	problem := Problem{
+		Address: p.at, Path: cty.GetAttrPath(ref.Attr),
 		Summary: fmt.Sprintf("%s does not exist", ref.To),
-		Detail: fmt.Sprintf("%s refers to %s, which neither this configuration nor another stack has.",
-			o.Addr(), ref.To),
+		Detail: fmt.Sprintf("%s refers to %s, which neither this configuration nor another stack has.%s",
+			p.addr, ref.To, schema.DidYouMean(ref.To.Name(), b.siblings(ref.To))),
 	}
-	if target := b.byAddr[ref.To]; target != nil {
-		p.Detail = fmt.Sprintf("%s refers to %s, which this plan destroys or renames.", o.Addr(), ref.To)
-		return p
+	switch {
+	case b.byAddr[ref.To] != nil:
+		problem.Detail = fmt.Sprintf("%s refers to %s, which this plan destroys or renames.%s", p.addr, ref.To, b.partial())
+	case b.wantAddr[ref.To] != nil:
+		problem.Detail = fmt.Sprintf("%s refers to %s, which this plan does not make.%s", p.addr, ref.To, b.partial())
 	}
-	p.Detail += schema.DidYouMean(ref.To.Name(), b.siblings(ref.To))
-	return p
+	b.problem(p, problem)
+}
+
+// partial is a way out of problems that come from a selection.
+func (b *builder) partial() string {
+	if !b.plan.Partial {
+		return ""
+	}
+	return " The plan is partial: name the other one with -target too, or plan everything."
 }
 
 // siblings lists the names of the kind beside addr: of the same tenant, where the kind has tenants.
 func (b *builder) siblings(addr schema.Addr) []string {
-	outer := strings.TrimSuffix(addr.Path, addr.Name())
-	names := map[string]bool{}
-	add := func(a schema.Addr) {
-		if a.Kind == addr.Kind && strings.TrimSuffix(a.Path, a.Name()) == outer {
-			names[a.Name()] = true
+	if b.names == nil {
+		b.names = map[schema.Addr]map[string]bool{}
+		for a := range b.wantAddr {
+			b.addName(a)
+		}
+		for a := range b.byAddr {
+			b.addName(a)
 		}
 	}
-	for a := range b.desired {
-		add(a)
+	return sortedKeys(b.names[outer(addr)])
+}
+
+func (b *builder) addName(a schema.Addr) {
+	at := outer(a)
+	if b.names[at] == nil {
+		b.names[at] = map[string]bool{}
 	}
-	for a := range b.byAddr {
-		add(a)
-	}
-	return sortedKeys(names)
+	b.names[at][a.Name()] = true
+}
+
+// outer is an address without its innermost part.
+func outer(a schema.Addr) schema.Addr {
+	return schema.Addr{Kind: a.Kind, Path: a.Path[:strings.LastIndex(a.Path, "/")+1]}
 }

@@ -8,185 +8,239 @@ import (
 	"github.com/qod-io/qod/schema"
 )
 
+// diff is how a desired object differs from the stored one.
 type diff struct {
-	changed       bool
-	spec, applied cty.Value
-	attrs         []Attr
-	drift         []Drift
-	replaces      []string // attributes whose change cannot be made in place
-	secrets       []string
+	cells    []cell
+	attrs    []Attr
+	replaces []string // attributes whose change cannot be made in place
+	secrets  []string
+	drift    []Drift
+	warnings []Problem
+}
+
+// cell is one attribute or block in its four forms.
+type cell struct {
+	field
+	written, stored, last cty.Value // last: as it was applied
+	next, applied         cty.Value // to be stored
+	ignored               bool
+}
+
+// compare finds out how each desired object differs from the stored one.
+func (b *builder) compare() {
+	for _, p := range b.wanted {
+		if p.have == nil {
+			continue
+		}
+		d := b.diff(p)
+		for _, drift := range d.drift {
+			b.drift = append(b.drift, drifted{p, drift})
+		}
+		for _, warning := range d.warnings {
+			b.problem(p, warning)
+		}
+		protected := p.want.Lifecycle.PreventDestroy != p.have.Protected
+		if len(d.attrs) > 0 || p.have.Address != p.at || p.imported() || protected {
+			p.diff = d
+		}
+	}
 }
 
 // diff is the three-way comparison of one object. A written attribute takes the written value. One
 // that was applied and is no longer written returns to its default. One that was never written is left
 // alone. Sets and blocks belong wholly to the configuration.
-func (b *builder) diff(id string, want *schema.Object, have *Actual) diff {
-	d := diff{}
-	concealed, _ := b.conceal(id, want)
-	spec, applied := map[string]cty.Value{}, map[string]cty.Value{}
-	for _, name := range want.Kind.Names() {
-		written, stored := concealed.GetAttr(name), have.Spec.GetAttr(name)
-		last := cty.NullVal(written.Type())
-		if have.Applied != cty.NilVal {
-			last = have.Applied.GetAttr(name)
-		}
-		b.addDrift(&d, want, name, last, stored, have)
-		next := stored
-		if !absent(written) || !absent(last) || whole(want.Kind, name) {
-			next = written
-		}
-		if b.secretKept(want, name, have, written, stored) {
-			next, written = stored, last
-		}
-		// A reference keeps the name of the configuration also where it means the same object as before:
-		// the target may be renamed in this very plan.
-		spec[name], applied[name] = next, written
-		if b.same(want, have, name, next, stored) {
-			if !b.same(want, have, name, written, last) {
-				d.changed = true
-				d.attrs = append(d.attrs, b.noted(want, name, stored, "already so, written here from now on"))
-			}
-			continue
-		}
-		d.changed = true
-		if a, ok := want.Kind.Attr(name); ok && a.Default != cty.NilVal && orDefault(next, a).RawEquals(orDefault(stored, a)) {
-			d.attrs = append(d.attrs, b.noted(want, name, orDefault(next, a), "the default; only recorded"))
-			continue
-		}
-		d.attrs = append(d.attrs, b.attr(want, name, stored, next))
-		if want.Kind.EffectOf(name) == schema.Replace {
-			d.replaces = append(d.replaces, name)
-		}
-		if a, ok := want.Kind.Attr(name); ok && a.Secret && !absent(next) {
-			d.secrets = append(d.secrets, name)
-		}
+func (b *builder) diff(p *pair) *diff {
+	fields := b.of(p.kind)
+	d := &diff{cells: make([]cell, len(fields))}
+	for i, f := range fields {
+		c := &d.cells[i]
+		*c = cell{field: f, written: b.written(p.id, p.want, f), stored: p.have.Spec.GetAttr(f.name)}
+		c.last = b.last(p, *c)
+		b.settle(p, c, d)
+		b.cell(p, *c, d)
 	}
-	if have.Address != want.Address || have.Stack != b.in.Stack {
-		d.changed = true
-	}
-	d.spec, d.applied = cty.ObjectVal(spec), cty.ObjectVal(applied)
 	return d
+}
+
+// differing returns the diff of an object that has to be written, also where nothing differs.
+func (b *builder) differing(p *pair) *diff {
+	if p.diff == nil {
+		p.diff = b.diff(p)
+	}
+	return p.diff
+}
+
+// values returns what is to be stored.
+func (d *diff) values() (spec, applied cty.Value) {
+	specs, applies := make(map[string]cty.Value, len(d.cells)), make(map[string]cty.Value, len(d.cells))
+	for _, c := range d.cells {
+		specs[c.name], applies[c.name] = c.next, c.applied
+	}
+	return cty.ObjectVal(specs), cty.ObjectVal(applies)
+}
+
+// last is what was applied. What another stack applied says nothing about this one.
+func (b *builder) last(p *pair, c cell) cty.Value {
+	if p.have.Applied == cty.NilVal || p.imported() {
+		return cty.NullVal(c.stored.Type())
+	}
+	return p.have.Applied.GetAttr(c.name)
+}
+
+// settle decides what is to be stored of an attribute, and notes drift.
+func (b *builder) settle(p *pair, c *cell, d *diff) {
+	last := c.last
+	switch names, ignored := ignores(p.want.Lifecycle, c.field); {
+	case ignored:
+		c.ignored = true
+		c.next = b.followed(p.have.Spec, p.kind, p.holds).GetAttr(c.name)
+		c.applied = c.last
+		if p.have.Applied != cty.NilVal && !p.imported() {
+			c.applied = b.followed(p.have.Applied, p.kind, b.resolved(p.kind.Refs(p.have.Applied))).GetAttr(c.name)
+		}
+		return
+	case len(names) > 0:
+		last = overlaid(c.last, c.stored, names)
+		c.next, c.applied = overlaid(c.written, c.stored, names), overlaid(c.written, c.last, names)
+	case c.key && folded(c.written, c.stored):
+		c.next, c.applied = c.stored, c.last // names that differ in case only are the same
+		if absent(c.last) {
+			c.applied = c.stored
+		}
+		return
+	default:
+		c.next, c.applied = c.written, c.written
+		if absent(c.written) && absent(c.last) && !c.whole {
+			c.next = c.stored
+		}
+	}
+	if b.secretKept(p, *c, d) {
+		c.next, c.applied = c.stored, c.last
+	}
+	if !p.imported() && drifts(p.have, c.field, last, c.stored) {
+		d.drift = append(d.drift, Drift{Addr: p.have.Addr(), Address: p.at, Attr: b.attr(p.want, c.field, last, c.stored)})
+	}
+}
+
+// cell adds an attribute to the diff where it differs. A reference keeps the name of the configuration also
+// where it means the same object as before: the target may be renamed in this very plan.
+func (b *builder) cell(p *pair, c cell, d *diff) {
+	if c.ignored {
+		return
+	}
+	if b.same(p, c.field, c.next, c.stored) {
+		if !b.same(p, c.field, c.applied, c.last) && !p.imported() {
+			d.attrs = append(d.attrs, b.noted(p.want, c.field, c.stored, "already so, written here from now on"))
+		}
+		return
+	}
+	if c.hasDefault() && orDefault(c.next, c.field).RawEquals(orDefault(c.stored, c.field)) {
+		d.attrs = append(d.attrs, b.noted(p.want, c.field, orDefault(c.next, c.field), "the default; only recorded"))
+		return
+	}
+	d.attrs = append(d.attrs, b.attr(p.want, c.field, c.stored, c.next))
+	if c.effect == schema.Replace {
+		d.replaces = append(d.replaces, c.name)
+	}
+	if c.secret() && !absent(c.next) {
+		d.secrets = append(d.secrets, c.name)
+	}
 }
 
 // secretKept reports whether a secret stays as it is although another value is written, since its
 // version did not rise. It warns then.
-func (b *builder) secretKept(want *schema.Object, name string, have *Actual, written, stored cty.Value) bool {
-	a, ok := want.Kind.Attr(name)
-	if !ok || !a.Secret || a.Version == "" || absent(written) || absent(stored) || written.RawEquals(stored) {
+func (b *builder) secretKept(p *pair, c cell, d *diff) bool {
+	if !c.secret() || c.attr.Version == "" || absent(c.next) || absent(c.stored) || c.next.RawEquals(c.stored) {
 		return false
 	}
-	wantVersion, haveVersion := want.Value.GetAttr(a.Version), have.Spec.GetAttr(a.Version)
-	if !wantVersion.IsNull() && (haveVersion.IsNull() || wantVersion.GreaterThan(haveVersion).True()) {
+	version := c.attr.Version
+	want, have := p.want.Value.GetAttr(version), p.have.Spec.GetAttr(version)
+	if !want.IsNull() && (have.IsNull() || want.GreaterThan(have).True()) {
 		return false
 	}
-	b.plan.Problems = append(b.plan.Problems, Problem{
-		Warning: true, Address: want.Address, Path: cty.GetAttrPath(name),
-		Summary: name + " is not read again",
-		Detail:  "The " + name + " differs from the one that was applied, but " + a.Version + " did not rise: the old one stays in force. Raise " + a.Version + " to change it.",
+	d.warnings = append(d.warnings, Problem{
+		Warning: true, Address: p.at, Path: cty.GetAttrPath(c.name),
+		Summary: c.name + " is not read again",
+		Detail: "The " + c.name + " differs from the one that was applied, but " + version + " did not rise: the old one " +
+			"stays in force. Raise " + version + " to change it.",
 	})
 	return true
 }
 
-func (b *builder) addDrift(d *diff, want *schema.Object, name string, last, stored cty.Value, have *Actual) {
-	if have.Applied == cty.NilVal || absent(last) && !whole(want.Kind, name) || sameStored(last, stored) {
-		return
+// drifts reports whether somebody changed an attribute after it was applied.
+func drifts(have *Actual, f field, last, stored cty.Value) bool {
+	if have.Applied == cty.NilVal || absent(last) && !f.whole {
+		return false
 	}
-	d.drift = append(d.drift, Drift{Addr: have.Addr(), Address: want.Address, Attr: b.attr(want, name, last, stored)})
+	if absent(last) || absent(stored) {
+		return !absent(last) || !absent(stored)
+	}
+	return !last.RawEquals(stored) && !(f.key && folded(last, stored))
 }
 
 // same compares a value of the configuration with a stored one. References are equal when they mean
 // the same object: a renamed target is no change of those that refer to it.
-func (b *builder) same(want *schema.Object, have *Actual, name string, next, stored cty.Value) bool {
+func (b *builder) same(p *pair, f field, next, stored cty.Value) bool {
 	if absent(next) || absent(stored) {
 		return absent(next) && absent(stored)
 	}
-	a, ok := want.Kind.Attr(name)
-	if !ok || a.Ref == "" {
+	if f.attr == nil || f.attr.Ref == "" {
 		return next.RawEquals(stored)
 	}
-	targets := b.desiredTargets(want, name)
-	if len(targets) == 0 { // only literals, such as "*"
+	wants, holds := targets(p.wants, f.name), targets(p.holds, f.name)
+	if len(wants) == 0 { // only literals, such as "*"
 		return next.RawEquals(stored)
 	}
-	return slices.Equal(targets, b.storedTargets(have, name))
+	return slices.Equal(wants, holds)
 }
 
-func sameStored(last, stored cty.Value) bool {
-	if absent(last) || absent(stored) {
-		return absent(last) && absent(stored)
-	}
-	return last.RawEquals(stored)
-}
-
-// desiredTargets returns the ids of what an attribute of a desired object refers to, sorted.
-func (b *builder) desiredTargets(o *schema.Object, name string) []string {
+// targets returns the ids of what an attribute refers to, sorted.
+func targets(links []link, name string) []string {
 	var ids []string
-	for _, ref := range o.Kind.Refs(o.Value) {
-		if ref.Attr != name {
-			continue
-		}
-		if address, ok := b.desired[ref.To]; ok {
-			ids = append(ids, b.ids[address])
-		} else if a := b.byAddr[ref.To]; a != nil {
-			ids = append(ids, a.ID)
+	for _, l := range links {
+		if l.Attr == name && l.to != nil {
+			ids = append(ids, l.to.id)
 		}
 	}
 	slices.Sort(ids)
 	return ids
 }
 
-func (b *builder) storedTargets(a *Actual, name string) []string {
-	var ids []string
-	for _, ref := range a.Kind.Refs(a.Spec) {
-		if target := b.byAddr[ref.To]; ref.Attr == name && target != nil {
-			ids = append(ids, target.ID)
-		}
+// written returns an attribute as its author wrote it, and a secret as its fingerprint.
+func (b *builder) written(id string, want *schema.Object, f field) cty.Value {
+	v := want.Value.GetAttr(f.name)
+	if !f.secret() || v.IsNull() {
+		return v
 	}
-	slices.Sort(ids)
-	return ids
+	return cty.StringVal(b.in.Fingerprint(id, f.name, v.AsString()))
 }
 
-// conceal replaces secrets by their fingerprints and names the secrets that have a value.
-func (b *builder) conceal(id string, want *schema.Object) (cty.Value, []string) {
-	attrs := want.Value.AsValueMap()
-	var secrets []string
-	for _, a := range want.Kind.Attrs {
-		if !a.Secret || attrs[a.Name].IsNull() {
-			continue
-		}
-		attrs[a.Name] = cty.StringVal(b.in.Fingerprint(id, a.Name, attrs[a.Name].AsString()))
-		secrets = append(secrets, a.Name)
-	}
-	return cty.ObjectVal(attrs), secrets
-}
-
-func (b *builder) attr(o *schema.Object, name string, before, after cty.Value) Attr {
-	attr := Attr{Name: name, Before: before, After: after, Effect: o.Kind.EffectOf(name), Default: cty.NilVal}
-	attr.Sensitive = slices.Contains(o.Sensitive, name) || slices.Contains(b.in.Sensitive[o.Address], name)
-	if a, ok := o.Kind.Attr(name); ok {
-		attr.Default = a.Default
-		attr.Sensitive = attr.Sensitive || a.Secret
+func (b *builder) attr(o *schema.Object, f field, before, after cty.Value) Attr {
+	attr := Attr{Name: f.name, Before: before, After: after, Effect: f.effect, Default: cty.NilVal}
+	attr.Sensitive = f.secret() || slices.Contains(o.Sensitive, f.name) || slices.Contains(b.in.Sensitive[o.Address], f.name)
+	if f.attr != nil {
+		attr.Default = f.attr.Default
 	}
 	return attr
 }
 
-func orDefault(v cty.Value, a *schema.Attr) cty.Value {
-	if v.IsNull() {
-		return a.Default
-	}
-	return v
-}
-
-func (b *builder) noted(o *schema.Object, name string, v cty.Value, note string) Attr {
-	attr := b.attr(o, name, v, v)
+func (b *builder) noted(o *schema.Object, f field, v cty.Value, note string) Attr {
+	attr := b.attr(o, f, v, v)
 	attr.Effect, attr.Note = schema.Row, note
 	return attr
 }
 
-// whole reports whether the configuration owns the attribute even where it does not write it.
-func whole(k *schema.Kind, name string) bool {
-	a, ok := k.Attr(name)
-	return !ok || a.Set()
+func orDefault(v cty.Value, f field) cty.Value {
+	if v.IsNull() {
+		return f.attr.Default
+	}
+	return v
+}
+
+// folded reports whether two strings differ in case only.
+func folded(a, b cty.Value) bool {
+	return a.Type() == cty.String && !a.IsNull() && !b.IsNull() && !a.RawEquals(b) &&
+		schema.Fold(a.AsString()) == schema.Fold(b.AsString())
 }
 
 // absent reports whether nothing is written: a null, or a set without elements.

@@ -75,6 +75,8 @@ func encodeChange(c Change) (fileChange, error) {
 		if fc.Spec, err = c.Kind.Encode(c.Spec); err != nil {
 			return fc, err
 		}
+	}
+	if c.Applied != cty.NilVal {
 		if fc.Applied, err = c.Kind.Encode(c.Applied); err != nil {
 			return fc, err
 		}
@@ -136,6 +138,8 @@ func decodeChange(fc fileChange) (Change, error) {
 		if c.Spec, err = k.Decode(fc.Spec); err != nil {
 			return c, err
 		}
+	}
+	if fc.Applied != nil {
 		if c.Applied, err = k.Decode(fc.Applied); err != nil {
 			return c, err
 		}

@@ -66,6 +66,9 @@ type Selection struct {
 	Replace []schema.Address
 }
 
+// SystemStack owns what qod makes by itself. No configuration has that name or takes over from it.
+const SystemStack = "system"
+
 // Partial reports whether something is left out.
 func (s Selection) Partial() bool { return len(s.Targets) > 0 || len(s.Exclude) > 0 }
 
@@ -129,7 +132,8 @@ type Drift struct {
 	Attr    Attr // Before is what was applied, After what is stored now
 }
 
-// OutputChange is how one output of the configuration changes.
+// OutputChange is how one output of the configuration changes. The values of a sensitive one are
+// fingerprints, which tell that it changed and nothing else.
 type OutputChange struct {
 	Name          string
 	Before, After cty.Value // cty.NilVal: there is none
@@ -166,6 +170,7 @@ type Plan struct {
 	// Draining says what live work ends with the changes: sessions, transactions, statements.
 	Draining []Finding
 	// Outputs are those that change; Result is all of them after the apply, nil when they are left alone.
+	// The values of sensitive ones are in clear in Result.
 	Outputs  []OutputChange
 	Result   []schema.Output
 	Problems []Problem
@@ -186,14 +191,17 @@ func (p *Plan) Failed() bool {
 	return false
 }
 
-// Counts says how many objects are added, changed and destroyed. A replacement is both.
+// Counts says how many objects are added, changed and destroyed. A replacement is both added and destroyed.
+// Moves, imports and what a refresh-only plan takes as applied are no changes.
 func (p *Plan) Counts() (add, change, destroy int) {
 	for _, c := range p.Changes {
 		switch c.Action {
 		case Create:
 			add++
 		case Update:
-			change++
+			if c.changes() && p.Mode != RefreshOnly {
+				change++
+			}
 		case Delete:
 			destroy++
 		case Replace:
@@ -202,4 +210,29 @@ func (p *Plan) Counts() (add, change, destroy int) {
 		}
 	}
 	return add, change, destroy
+}
+
+// Imported counts the objects that the plan takes over.
+func (p *Plan) Imported() int {
+	return p.count(func(c Change) bool { return c.Import })
+}
+
+// Forgotten counts the objects that the plan leaves without an owner.
+func (p *Plan) Forgotten() int {
+	return p.count(func(c Change) bool { return c.Action == Forget })
+}
+
+func (p *Plan) count(is func(Change) bool) int {
+	n := 0
+	for _, c := range p.Changes {
+		if is(c) {
+			n++
+		}
+	}
+	return n
+}
+
+// changes reports whether more than the owner or the block of the object changes.
+func (c Change) changes() bool {
+	return len(c.Attrs) > 0 || c.Was.Kind != "" || c.Protected != c.WasProtected
 }

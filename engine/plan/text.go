@@ -15,14 +15,15 @@ type Text struct {
 	Color bool
 }
 
-var symbols = map[Action]string{Create: "+", Update: "~", Replace: "-/+", Delete: "-"}
+var symbols = map[Action]string{Create: "+", Update: "~", Replace: "-/+", Delete: "-", Forget: "."}
 
-// Write prints the plan for people: drift, changes in the order of doing, what the live world lacks,
-// and a line of counts.
+// Write prints the plan for people: drift, changes in the order of doing, what live work they end, outputs,
+// what the live world lacks, and a line of counts.
 func (t Text) Write(w io.Writer, p *Plan) error {
 	out := &strings.Builder{}
 	t.drift(out, p)
 	t.changes(out, p)
+	t.draining(out, p)
 	t.live(out, p)
 	t.summary(out, p)
 	_, err := io.WriteString(w, out.String())
@@ -47,7 +48,11 @@ func (t Text) changes(out *strings.Builder, p *Plan) {
 	if len(p.Changes) == 0 {
 		return
 	}
-	fmt.Fprintf(out, "qod will do the following for stack %q:\n\n", p.Stack)
+	if p.Mode == RefreshOnly {
+		fmt.Fprintf(out, "qod will take this as applied for stack %q, and change nothing:\n\n", p.Stack)
+	} else {
+		fmt.Fprintf(out, "qod will do the following for stack %q:\n\n", p.Stack)
+	}
 	for _, c := range p.Changes {
 		t.change(out, c)
 	}
@@ -55,14 +60,10 @@ func (t Text) changes(out *strings.Builder, p *Plan) {
 
 func (t Text) change(out *strings.Builder, c Change) {
 	fmt.Fprintf(out, "  # %s %s\n", t.bold(c.Addr.String()), verb(c))
-	if c.Detail != "" {
-		fmt.Fprintf(out, "  # (%s)\n", c.Detail)
+	for _, line := range remarks(c) {
+		fmt.Fprintf(out, "  # %s\n", line)
 	}
-	if c.Kind.Name == "user" && c.Spec != cty.NilVal && isTrue(c.Spec.GetAttr("system")) {
-		out.WriteString("  # a SYSTEM ADMINISTRATOR: may enter every pool of every tenant\n")
-	}
-	symbol := symbols[c.Action]
-	fmt.Fprintf(out, "%3s %s %q {\n", t.paint(symbol), c.Kind.Name, label(c))
+	fmt.Fprintf(out, "%3s %s %q {\n", t.paint(symbols[c.Action]), c.Kind.Name, label(c))
 	width := 0
 	for _, a := range c.Attrs {
 		if !nested(a) {
@@ -72,14 +73,57 @@ func (t Text) change(out *strings.Builder, c Change) {
 	for _, a := range c.Attrs {
 		t.attr(out, c.Action, a, width)
 	}
+	t.lifecycle(out, c)
 	if hidden := t.hidden(c); hidden > 0 {
 		fmt.Fprintf(out, "        # (%s unchanged)\n", plural(hidden, "attribute"))
 	}
 	out.WriteString("    }\n\n")
 }
 
+// remarks are the lines under the first: why, and from where.
+func remarks(c Change) []string {
+	var lines []string
+	if c.Detail != "" {
+		lines = append(lines, "("+c.Detail+")")
+	}
+	if c.Moved != "" && (c.changes() || c.Action != Update) {
+		lines = append(lines, "(moved from "+c.Moved+")")
+	}
+	if c.Import {
+		lines = append(lines, "("+origin(c)+")")
+	}
+	if c.Kind.Name == "user" && c.Spec != cty.NilVal && isTrue(c.Spec.GetAttr("system")) {
+		lines = append(lines, "a SYSTEM ADMINISTRATOR: may enter every pool of every tenant")
+	}
+	return lines
+}
+
+func origin(c Change) string {
+	if c.From == "" {
+		return "it has no owner now"
+	}
+	return fmt.Sprintf("taken over from stack %q", c.From)
+}
+
+// lifecycle prints what becomes of the protection.
+func (t Text) lifecycle(out *strings.Builder, c Change) {
+	symbol, arrow := "~", fmt.Sprintf("%t -> %t", c.WasProtected, c.Protected)
+	switch {
+	case c.Action == Delete || c.Action == Forget || c.Protected == c.WasProtected:
+		return
+	case c.Action == Create:
+		symbol, arrow = "+", "true"
+	}
+	note := ""
+	if c.Action == Update {
+		note = "  # " + effects[schema.Row]
+	}
+	fmt.Fprintf(out, "      %s lifecycle {%s\n", t.paint(symbol), note)
+	fmt.Fprintf(out, "          %s prevent_destroy = %s\n        }\n", t.paint(symbol), arrow)
+}
+
 func (t Text) hidden(c Change) int {
-	if c.Action != Update {
+	if c.Action != Update && c.Action != Replace && c.Action != Forget {
 		return 0
 	}
 	count := 0
@@ -99,16 +143,25 @@ func (t Text) hidden(c Change) int {
 func isTrue(v cty.Value) bool { return !v.IsNull() && v.True() }
 
 func verb(c Change) string {
-	words := map[Action]string{
-		Create: "will be created", Update: "will be updated in place", Replace: "must be replaced", Delete: "will be destroyed",
-	}[c.Action]
 	switch {
-	case c.Was.Kind != "" && c.Action == Update:
-		words = "will be renamed from " + c.Was.String()
-	case c.Moved != "" && len(c.Attrs) == 0:
-		words = "has moved from " + c.Moved + " to " + c.Address
+	case c.Action == Create:
+		return "will be created"
+	case c.Action == Replace:
+		return "must be replaced"
+	case c.Action == Delete:
+		return "will be destroyed"
+	case c.Action == Forget:
+		return "will no longer be managed by qod; it stays as it is"
+	case c.Was.Kind != "":
+		return "will be renamed from " + c.Was.String()
+	case c.changes():
+		return "will be updated in place"
+	case c.Import:
+		return "will be imported"
+	case c.Moved != "":
+		return "has moved from " + c.Moved + " to " + c.Address
 	}
-	return words
+	return "will be updated in place"
 }
 
 func label(c Change) string {
@@ -178,119 +231,4 @@ func (t Text) moved(a Attr) string {
 		return literal(v)
 	}
 	return words(a.Before) + " -> " + words(a.After)
-}
-
-func nested(a Attr) bool {
-	t := a.After.Type()
-	return t.IsObjectType() || t.IsSetType() && t.ElementType().IsObjectType()
-}
-
-func (t Text) block(out *strings.Builder, a Attr, note string) {
-	before, after := blocks(a.Before), blocks(a.After)
-	for _, b := range before {
-		if !contains(after, b) {
-			t.nestedBlock(out, "-", a.Name, b, note)
-		}
-	}
-	for _, b := range after {
-		if !contains(before, b) {
-			t.nestedBlock(out, "+", a.Name, b, note)
-		}
-	}
-}
-
-func (t Text) nestedBlock(out *strings.Builder, symbol, name string, v cty.Value, note string) {
-	fmt.Fprintf(out, "      %s %s {%s\n", t.paint(symbol), name, note)
-	attrs := v.AsValueMap()
-	for _, attr := range sortedKeys(attrs) {
-		if !absent(attrs[attr]) {
-			fmt.Fprintf(out, "          %s %s = %s\n", t.paint(symbol), attr, literal(attrs[attr]))
-		}
-	}
-	out.WriteString("        }\n")
-}
-
-func blocks(v cty.Value) []cty.Value {
-	switch {
-	case absent(v):
-		return nil
-	case v.Type().IsSetType():
-		return v.AsValueSlice()
-	}
-	return []cty.Value{v}
-}
-
-func contains(list []cty.Value, v cty.Value) bool {
-	for _, have := range list {
-		if have.RawEquals(v) {
-			return true
-		}
-	}
-	return false
-}
-
-// literal prints a value as HCL.
-func literal(v cty.Value) string {
-	switch {
-	case v == cty.NilVal || v.IsNull():
-		return "null"
-	case v.Type() == cty.String:
-		return fmt.Sprintf("%q", v.AsString())
-	case v.Type() == cty.Number:
-		return v.AsBigFloat().Text('f', -1)
-	case v.Type() == cty.Bool:
-		return fmt.Sprint(v.True())
-	}
-	var items []string
-	for it := v.ElementIterator(); it.Next(); {
-		_, ev := it.Element()
-		items = append(items, literal(ev))
-	}
-	return "[" + strings.Join(items, ", ") + "]"
-}
-
-func (t Text) live(out *strings.Builder, p *Plan) {
-	if len(p.Live) == 0 {
-		return
-	}
-	out.WriteString("The live world differs, and apply will mend it:\n\n")
-	for _, f := range p.Live {
-		fmt.Fprintf(out, "  %s %s: %s\n", t.paint("~"), t.bold(f.Addr.String()), f.Message)
-	}
-	out.WriteString("\n")
-}
-
-func (t Text) summary(out *strings.Builder, p *Plan) {
-	if p.Empty() {
-		fmt.Fprintf(out, "No changes. Stack %q is as its configuration says (%s).\n", p.Stack, plural(p.Unchanged, "object"))
-		return
-	}
-	add, change, destroy := p.Counts()
-	fmt.Fprintf(out, "Plan: %d to add, %d to change, %d to destroy", add, change, destroy)
-	if len(p.Live) > 0 {
-		fmt.Fprintf(out, "; %d to mend in the live world", len(p.Live))
-	}
-	out.WriteString(".\n")
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-func (t Text) paint(symbol string) string {
-	code := map[string]string{"+": "32", "~": "33", "-": "31", "-/+": "31"}[symbol]
-	if !t.Color {
-		return symbol
-	}
-	return "\x1b[" + code + "m" + symbol + "\x1b[0m"
-}
-
-func (t Text) bold(s string) string {
-	if !t.Color {
-		return s
-	}
-	return "\x1b[1m" + s + "\x1b[0m"
 }

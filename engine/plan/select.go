@@ -1,0 +1,135 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/qod-io/qod/schema"
+)
+
+// narrow leaves out what the selection leaves out. What stays in the plan has all that it needs: a change
+// needs what it refers to, and the end of an object needs the changes of those that still refer to it.
+// Nothing is destroyed only because a target no longer needs it.
+func (b *builder) narrow() {
+	s := b.in.Selection
+	if !s.Partial() {
+		return
+	}
+	all := b.all()
+	targets, excluded := b.named(s.Targets, all, "target"), b.named(s.Exclude, all, "exclude")
+	if len(s.Targets) > 0 {
+		for _, p := range all {
+			p.kept = false
+		}
+		for _, p := range targets {
+			b.keep(p)
+		}
+	}
+	if len(excluded) > 0 {
+		b.drop(all, excluded)
+	}
+	b.problem(nil, Problem{
+		Warning: true, Summary: "The plan is partial",
+		Detail: "It leaves out what -target and -exclude leave out, and the outputs. Run qod plan without them afterwards: " +
+			"it says what remains.",
+	})
+}
+
+// named returns what the addresses of a flag name.
+func (b *builder) named(list []schema.Address, all []*pair, flag string) []*pair {
+	var found []*pair
+	for _, address := range list {
+		a, matched := areaOf(address), false
+		for _, p := range all {
+			if p.own && (a.holds(p.at) || p.have != nil && p.have.Address != p.at && a.holds(p.have.Address)) {
+				found, matched = append(found, p), true
+			}
+		}
+		if !matched {
+			b.unknown(address, flag)
+		}
+	}
+	return found
+}
+
+// unknown says that a flag names an address that there is not.
+func (b *builder) unknown(address schema.Address, flag string) {
+	b.problem(nil, Problem{
+		Address: address.String(), Summary: fmt.Sprintf("There is no %s", address),
+		Detail: fmt.Sprintf("-%s names %s, which is neither in the configuration nor in stack %q.%s",
+			flag, address, b.in.Stack, schema.DidYouMean(address.String(), b.addresses())),
+	})
+}
+
+// keep takes an object into the plan, with what it needs.
+func (b *builder) keep(p *pair) {
+	if p.kept {
+		return
+	}
+	p.kept = true
+	for _, q := range b.needs(p) {
+		b.keep(q)
+	}
+	if !p.ends() {
+		return
+	}
+	for _, user := range p.usedBy {
+		if user.change != nil {
+			b.keep(user)
+		}
+	}
+}
+
+// ends reports whether the stored object goes, to be made anew or not.
+func (p *pair) ends() bool {
+	return p.change != nil && (p.change.Action == Delete || p.change.Action == Replace)
+}
+
+// needs lists the desired objects that must be as desired before p can be.
+func (b *builder) needs(p *pair) []*pair {
+	list := append([]*pair(nil), p.triggers...)
+	links := p.wants
+	if p.change != nil && (p.change.Action == Forget || p.want != nil && len(p.want.Lifecycle.IgnoreChanges) > 0 || p.want != nil && p.want.Lifecycle.IgnoreAll) {
+		links = append(append([]link(nil), links...), p.holds...)
+	}
+	for _, l := range links {
+		if l.to != nil && l.to.want != nil {
+			list = append(list, l.to)
+		}
+	}
+	if p.want == nil {
+		return list
+	}
+	for _, address := range p.want.DependsOn {
+		if q := b.wantAt[address]; q != nil {
+			list = append(list, q)
+		}
+	}
+	return list
+}
+
+// drop takes objects out of the plan, with what needs them. What an object that stays as it is refers to
+// stays too.
+func (b *builder) drop(all, excluded []*pair) {
+	needed := map[*pair][]*pair{}
+	for _, p := range all {
+		for _, q := range b.needs(p) {
+			needed[q] = append(needed[q], p)
+		}
+	}
+	seen := map[*pair]bool{}
+	for len(excluded) > 0 {
+		p := excluded[0]
+		excluded = excluded[1:]
+		if seen[p] {
+			continue
+		}
+		seen[p] = true
+		p.kept = false
+		excluded = append(excluded, needed[p]...)
+		for _, l := range p.holds {
+			if l.to != nil && l.to.ends() {
+				excluded = append(excluded, l.to)
+			}
+		}
+	}
+}
