@@ -43,9 +43,9 @@ func Build(in Input) *Plan {
 		b.replaceMore()
 		b.decide()
 		b.leaveRest()
-		b.proposeMoves()
 	}
 	b.narrow()
+	b.proposeMoves()
 	b.finish()
 	b.outputs()
 	return b.plan
@@ -155,7 +155,7 @@ func (b *builder) finish() {
 		switch {
 		case p.change != nil && p.kept:
 			b.plan.Changes = append(b.plan.Changes, *p.change)
-		case p.own && p.have != nil:
+		case p.have != nil && p.have.Stack == b.in.Stack:
 			b.plan.Unchanged++
 		}
 	}

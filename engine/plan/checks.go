@@ -57,7 +57,7 @@ func (b *builder) enter(w *world, p *pair) {
 		b.taken(addr, p, other)
 	}
 	w.byAddr[addr] = p
-	if !p.own || at == "" {
+	if at == "" || p.action() == "" && p.have.Stack != b.in.Stack {
 		return
 	}
 	if other := w.byBlock[at]; other != nil {
@@ -94,7 +94,7 @@ func (b *builder) taken(addr schema.Addr, p, other *pair) {
 	if other.own {
 		b.problem(p, Problem{
 			Address: p.at, Summary: fmt.Sprintf("%s would be the name of two objects", addr),
-			Detail: fmt.Sprintf("%s and %s would both have that name. Give one of them another.%s", p.at, other.at, b.partial()),
+			Detail: fmt.Sprintf("%s and %s would both have that name.%s", p.at, other.at, b.otherName()),
 		})
 		return
 	}
@@ -107,6 +107,13 @@ func (b *builder) taken(addr schema.Addr, p, other *pair) {
 		Detail: fmt.Sprintf("An object of that name exists, written by %s. A plan changes only what its own stack owns: "+
 			"give this one another name, or %s.", author(other.have), way),
 	})
+}
+
+func (b *builder) otherName() string {
+	if b.plan.Partial {
+		return b.partial()
+	}
+	return " Give one of them another."
 }
 
 func author(a *Actual) string {

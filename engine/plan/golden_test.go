@@ -24,13 +24,15 @@ type desiredFile struct {
 	Value         json.RawMessage
 	DependsOn     []string
 	Sensitive     []string
+	Lifecycle     lifecycleFile
 }
 
 type actualFile struct {
 	ID, Kind, Address, Stack string
 	Spec, Applied            json.RawMessage
 	Revision                 int64
-	Tombstone                bool
+	Tombstone, Protected     bool
+	Unapplied                bool // nobody applied it
 }
 
 // Each testdata/*.txtar is a story: what is desired, what is stored, and the plan as people read it.
@@ -49,6 +51,7 @@ func TestGoldenPlans(t *testing.T) {
 				t.Fatal(err)
 			}
 			p := plan.Build(input(t, archive))
+			enliven(t, archive, p)
 			got := render(t, p)
 			checkFileForm(t, p)
 			if *update {
@@ -72,7 +75,7 @@ func render(t *testing.T, p *plan.Plan) string {
 		if problem.Warning {
 			word = "Warning"
 		}
-		fmt.Fprintf(out, "%s: %s\n  %s\n\n", word, problem.Summary, problem.Detail)
+		fmt.Fprintf(out, "%s: %s\n  %s\n\n", word, problem.Summary, strings.ReplaceAll(strings.TrimSpace(problem.Detail), "\n", "\n  "))
 	}
 	if err := (plan.Text{}).Write(out, p); err != nil {
 		t.Fatal(err)
@@ -92,11 +95,16 @@ func checkFileForm(t *testing.T, p *plan.Plan) {
 		t.Fatal(err)
 	}
 	back.Drift, back.Problems, back.Unchanged = p.Drift, p.Problems, p.Unchanged
+	back.Mode, back.Partial, back.Draining, back.Outputs = p.Mode, p.Partial, p.Draining, p.Outputs
+	for i := range back.Changes {
+		c, made := &back.Changes[i], p.Changes[i]
+		c.Import, c.From, c.Protected, c.WasProtected = made.Import, made.From, made.Protected, made.WasProtected
+	}
 	if diff := cmp.Diff(render(t, p), render(t, back)); diff != "" {
 		t.Errorf("saved plan differs (-made +read):\n%s", diff)
 	}
 	for i, c := range p.Changes {
-		if c.Spec != cty.NilVal && (!c.Spec.RawEquals(back.Changes[i].Spec) || !c.Applied.RawEquals(back.Changes[i].Applied)) {
+		if c.Spec != cty.NilVal && !c.Spec.RawEquals(back.Changes[i].Spec) || c.Applied != cty.NilVal && !c.Applied.RawEquals(back.Changes[i].Applied) {
 			t.Errorf("%s: saved values differ", c.Addr)
 		}
 	}
@@ -117,18 +125,24 @@ func input(t *testing.T, archive *txtar.Archive) plan.Input {
 		k := kind(t, d.Kind)
 		in.Desired.Objects = append(in.Desired.Objects, schema.Object{
 			Kind: k, Address: d.Address, Value: decode(t, k, d.Value), DependsOn: d.DependsOn, Sensitive: d.Sensitive,
+			Lifecycle: d.Lifecycle.lifecycle(t),
 		})
 	}
 	for _, a := range actual {
 		k := kind(t, a.Kind)
-		object := plan.Actual{ID: a.ID, Kind: k, Address: a.Address, Stack: a.Stack, Revision: a.Revision, Tombstone: a.Tombstone}
+		object := plan.Actual{ID: a.ID, Kind: k, Address: a.Address, Stack: a.Stack, Revision: a.Revision,
+			Tombstone: a.Tombstone, Protected: a.Protected}
 		object.Spec = decode(t, k, a.Spec)
 		object.Applied = object.Spec
 		if a.Applied != nil {
 			object.Applied = decode(t, k, a.Applied)
 		}
+		if a.Unapplied {
+			object.Applied = cty.NilVal
+		}
 		in.Actual = append(in.Actual, object)
 	}
+	extend(t, archive, &in)
 	return in
 }
 

@@ -74,13 +74,13 @@ func (b *builder) replaceAnyway(p *pair, reason Reason, detail string) {
 	case p.kind.Holds != "":
 		b.problem(p, Problem{
 			Address: p.at, Summary: fmt.Sprintf("%s cannot be replaced", p.addr),
-			Detail: fmt.Sprintf("%s, but that would destroy %s with its data, which qod never does by itself. Write a second %s beside "+
-				"it, move the data, and then remove this one.", capital(detail), p.addr, p.kind.Name),
+			Detail: fmt.Sprintf("It would be destroyed with its data and made anew (%s), which qod never does by itself. Write a second %s "+
+				"beside it, move the data, and then remove this one.", detail, p.kind.Name),
 		})
 	case p.imported():
 		b.problem(p, Problem{
 			Address: p.at, Summary: fmt.Sprintf("%s cannot be imported and replaced", p.addr),
-			Detail: capital(detail) + ", but an import keeps what exists. Apply the import first.",
+			Detail: fmt.Sprintf("An import keeps what exists, and this plan would destroy it (%s). Apply the import first.", detail),
 		})
 	default:
 		p.reason, p.detail = reason, detail
@@ -172,9 +172,7 @@ func (b *builder) relinkOne(user *pair, attr string) {
 	}
 	fields := b.of(user.kind)
 	i := slices.IndexFunc(fields, func(f field) bool { return f.name == attr })
-	d.attrs = append(d.attrs, b.noted(user.want, fields[i], user.want.Value.GetAttr(attr), "made anew under this name"))
+	d.attrs = append(d.attrs, b.noted(user.want, fields[i], user.want.Value.GetAttr(attr), "the same name, made anew"))
 }
 
 func listed(words []string) string { return strings.Join(words, " and ") }
-
-func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

@@ -29,8 +29,8 @@ func (b *builder) narrow() {
 	}
 	b.problem(nil, Problem{
 		Warning: true, Summary: "The plan is partial",
-		Detail: "It leaves out what -target and -exclude leave out, and the outputs. Run qod plan without them afterwards: " +
-			"it says what remains.",
+		Detail: "-target or -exclude leaves objects out, and outputs stay as they are. Run qod plan without them afterwards " +
+			"to see what remains.",
 	})
 }
 

@@ -21,7 +21,7 @@ func (b *builder) proposeMoves() {
 	for _, k := range schema.Kinds() {
 		olds, news := map[string][]*pair{}, map[string][]*pair{}
 		for _, p := range b.stored {
-			if p.kind == k && p.twin == nil && p.change != nil && p.change.Action == Delete && p.change.Reason != DeleteByRemoval {
+			if p.kind == k && p.twin == nil && p.action() == Delete && p.change.Reason != DeleteByRemoval {
 				key := b.content(p, p.have.Spec, p.holds, means)
 				olds[key] = append(olds[key], p)
 			}
@@ -30,7 +30,7 @@ func (b *builder) proposeMoves() {
 			continue
 		}
 		for _, p := range b.wanted {
-			if p.kind == k && p.have == nil {
+			if p.kind == k && p.action() == Create {
 				key := b.content(p, p.want.Value, p.wants, means)
 				news[key] = append(news[key], p)
 			}

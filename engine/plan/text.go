@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/qod-io/qod/schema"
@@ -45,14 +46,10 @@ func (t Text) drift(out *strings.Builder, p *Plan) {
 }
 
 func (t Text) changes(out *strings.Builder, p *Plan) {
-	if len(p.Changes) == 0 {
+	if len(p.Changes) == 0 || p.Mode == RefreshOnly { // then the drift says all
 		return
 	}
-	if p.Mode == RefreshOnly {
-		fmt.Fprintf(out, "qod will take this as applied for stack %q, and change nothing:\n\n", p.Stack)
-	} else {
-		fmt.Fprintf(out, "qod will do the following for stack %q:\n\n", p.Stack)
-	}
+	fmt.Fprintf(out, "qod will do the following for stack %q:\n\n", p.Stack)
 	for _, c := range p.Changes {
 		t.change(out, c)
 	}
@@ -63,7 +60,7 @@ func (t Text) change(out *strings.Builder, c Change) {
 	for _, line := range remarks(c) {
 		fmt.Fprintf(out, "  # %s\n", line)
 	}
-	fmt.Fprintf(out, "%3s %s %q {\n", t.paint(symbols[c.Action]), c.Kind.Name, label(c))
+	fmt.Fprintf(out, "%s%s %s {\n", strings.Repeat(" ", 3-len(symbols[c.Action])), t.paint(symbols[c.Action]), block(c))
 	width := 0
 	for _, a := range c.Attrs {
 		if !nested(a) {
@@ -100,9 +97,9 @@ func remarks(c Change) []string {
 
 func origin(c Change) string {
 	if c.From == "" {
-		return "it has no owner now"
+		return "imported; it had no owner"
 	}
-	return fmt.Sprintf("taken over from stack %q", c.From)
+	return fmt.Sprintf("imported from stack %q", c.From)
 }
 
 // lifecycle prints what becomes of the protection.
@@ -164,11 +161,17 @@ func verb(c Change) string {
 	return "will be updated in place"
 }
 
-func label(c Change) string {
-	if c.Address == "" {
-		return c.Addr.Name()
+// block is how the configuration begins the object: pool "bi", or its address where it has a key or is in
+// a module.
+func block(c Change) string {
+	label, plain := strings.CutPrefix(c.Address, c.Kind.Name+".")
+	switch {
+	case c.Address == "":
+		label = c.Addr.Name()
+	case !plain || !hclsyntax.ValidIdentifier(label):
+		return c.Address
 	}
-	return strings.TrimPrefix(c.Address, c.Kind.Name+".")
+	return fmt.Sprintf("%s %q", c.Kind.Name, label)
 }
 
 func (t Text) attr(out *strings.Builder, action Action, a Attr, width int) {
@@ -228,7 +231,7 @@ func (t Text) moved(a Attr) string {
 		if absent(v) {
 			return "(unset)"
 		}
-		return literal(v)
+		return literal(withoutNulls(v))
 	}
 	return words(a.Before) + " -> " + words(a.After)
 }

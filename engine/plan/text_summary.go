@@ -85,13 +85,11 @@ func counts(p *Plan) string {
 }
 
 func (t Text) refreshed(out *strings.Builder, p *Plan) {
-	switch {
-	case len(p.Changes) > 0:
-		fmt.Fprintf(out, "Apply would record that %s changed outside of the configuration, and change nothing else.\n",
-			plural(len(p.Changes), "object"))
-	default:
+	if len(p.Changes) == 0 {
 		out.WriteString("Nobody changed what was applied. Only the live world differs.\n")
+		return
 	}
+	fmt.Fprintf(out, "Refresh only: apply takes this as applied (%s), and changes nothing else.\n", plural(len(p.Changes), "object"))
 }
 
 // outputs prints what becomes of the outputs.

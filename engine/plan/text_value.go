@@ -15,6 +15,10 @@ func nested(a Attr) bool {
 }
 
 func (t Text) block(out *strings.Builder, a Attr, note string) {
+	if a.After.Type().IsObjectType() && !absent(a.Before) && !absent(a.After) {
+		t.changedBlock(out, a, note)
+		return
+	}
 	before, after := blocks(a.Before), blocks(a.After)
 	for _, b := range before {
 		if !contains(after, b) {
@@ -28,6 +32,26 @@ func (t Text) block(out *strings.Builder, a Attr, note string) {
 	}
 }
 
+// changedBlock prints what changes in a block of which there is one.
+func (t Text) changedBlock(out *strings.Builder, a Attr, note string) {
+	fmt.Fprintf(out, "      %s %s {%s\n", t.paint("~"), a.Name, note)
+	for _, name := range sortedKeys(a.After.Type().AttributeTypes()) {
+		before, after := a.Before.GetAttr(name), a.After.GetAttr(name)
+		switch {
+		case absent(before) && absent(after):
+		case absent(before):
+			fmt.Fprintf(out, "          %s %s = %s\n", t.paint("+"), name, literal(after))
+		case absent(after):
+			fmt.Fprintf(out, "          %s %s = %s\n", t.paint("-"), name, literal(before))
+		case before.RawEquals(after):
+			fmt.Fprintf(out, "            %s = %s\n", name, literal(after))
+		default:
+			fmt.Fprintf(out, "          %s %s = %s -> %s\n", t.paint("~"), name, literal(before), literal(after))
+		}
+	}
+	out.WriteString("        }\n")
+}
+
 func (t Text) nestedBlock(out *strings.Builder, symbol, name string, v cty.Value, note string) {
 	fmt.Fprintf(out, "      %s %s {%s\n", t.paint(symbol), name, note)
 	attrs := v.AsValueMap()
@@ -37,6 +61,27 @@ func (t Text) nestedBlock(out *strings.Builder, symbol, name string, v cty.Value
 		}
 	}
 	out.WriteString("        }\n")
+}
+
+// withoutNulls leaves out, of blocks, what is not written.
+func withoutNulls(v cty.Value) cty.Value {
+	if v.Type().IsSetType() && v.Type().ElementType().IsObjectType() {
+		items := v.AsValueSlice()
+		for i := range items {
+			items[i] = withoutNulls(items[i])
+		}
+		return cty.TupleVal(items)
+	}
+	if !v.Type().IsObjectType() {
+		return v
+	}
+	attrs := v.AsValueMap()
+	for name, av := range attrs {
+		if absent(av) {
+			delete(attrs, name)
+		}
+	}
+	return cty.ObjectVal(attrs)
 }
 
 func blocks(v cty.Value) []cty.Value {
