@@ -94,8 +94,11 @@ func (k *Kind) Refs(v cty.Value) []Ref {
 	var refs []Ref
 	for i := range k.Attrs {
 		a := &k.Attrs[i]
+		if a.Ref == "" {
+			continue
+		}
 		av := v.GetAttr(a.Name)
-		if a.Ref == "" || av.IsNull() {
+		if av.IsNull() {
 			continue
 		}
 		if !a.Set() {

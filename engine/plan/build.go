@@ -66,6 +66,7 @@ type builder struct {
 	renames  bool // some stored object gets another name
 	drift    []drifted
 	found    []found
+	scratch  []cell
 	names    map[schema.Addr]map[string]bool // of objects, by what is around them
 }
 
@@ -83,8 +84,9 @@ type drifted struct {
 func newBuilder(in Input) *builder {
 	b := &builder{
 		in: in, plan: &Plan{Stack: in.Stack, Mode: in.Mode, Partial: in.Selection.Partial()},
-		fields: map[*schema.Kind][]field{}, byAddr: map[schema.Addr]*pair{}, byBlock: map[string]*pair{},
-		wantAt: map[string]*pair{}, wantAddr: map[schema.Addr]*pair{}, protects: map[string]bool{},
+		fields: map[*schema.Kind][]field{}, byAddr: make(map[schema.Addr]*pair, len(in.Actual)),
+		byBlock: make(map[string]*pair, len(in.Actual)), wantAt: make(map[string]*pair, len(in.Desired.Objects)),
+		wantAddr: make(map[schema.Addr]*pair, len(in.Desired.Objects)), protects: map[string]bool{},
 	}
 	for _, o := range in.Desired.Objects {
 		if o.Lifecycle.PreventDestroy {
@@ -112,7 +114,8 @@ func (b *builder) store() {
 		if a.Tombstone {
 			continue
 		}
-		p := &pair{id: a.ID, kind: a.Kind, have: a, addr: a.Addr(), own: a.Stack == b.in.Stack, at: a.Address, kept: true}
+		p := &pair{id: a.ID, kind: a.Kind, have: a, was: a.Addr(), own: a.Stack == b.in.Stack, at: a.Address, kept: true}
+		p.addr = p.was
 		b.stored = append(b.stored, p)
 		b.byAddr[p.addr] = p
 	}
@@ -144,7 +147,7 @@ func (b *builder) match(p *pair) {
 		p.id = b.in.NewID()
 		return
 	}
-	p.id, p.have = have.id, have.have
+	p.id, p.have, p.was = have.id, have.have, have.was
 	have.want, have.twin = p.want, p
 }
 

@@ -52,7 +52,7 @@ func (p *pair) lives() bool {
 
 // enter gives an object its name and its block in the world after the plan.
 func (b *builder) enter(w *world, p *pair) {
-	addr, at := p.after()
+	addr, at := b.after(p)
 	if other := w.byAddr[addr]; other != nil {
 		b.taken(addr, p, other)
 	}
@@ -70,9 +70,12 @@ func (b *builder) enter(w *world, p *pair) {
 }
 
 // after returns the name and the block that an object has after the plan.
-func (p *pair) after() (schema.Addr, string) {
+func (b *builder) after(p *pair) (schema.Addr, string) {
 	switch p.action() {
 	case "":
+		if !b.renames {
+			return p.was, p.have.Address
+		}
 		spec := rewritten(p.have.Spec, p.kind, p.holds, func(to *pair) string {
 			if to.action() != Update || to.change.Was.Kind == "" {
 				return ""
@@ -143,7 +146,7 @@ func (b *builder) checkLeft(p *pair, dependants map[*pair][]string) {
 		case p.want != nil && p.kept && l.to.action() == Delete:
 			b.dangling(p, l.Ref)
 		default:
-			dependants[l.to] = append(dependants[l.to], fmt.Sprintf("%s (%s)", p.have.Addr(), owner(p.have)))
+			dependants[l.to] = append(dependants[l.to], fmt.Sprintf("%s (%s)", p.was, owner(p.have)))
 		}
 	}
 }
@@ -158,7 +161,7 @@ func owner(a *Actual) string {
 func (b *builder) inUse(p *pair, users []string) {
 	slices.Sort(users)
 	b.problem(p, Problem{
-		Address: p.at, Summary: fmt.Sprintf("%s is still in use", p.have.Addr()),
+		Address: p.at, Summary: fmt.Sprintf("%s is still in use", p.was),
 		Detail: fmt.Sprintf("It cannot be destroyed while others refer to it: %s. Remove those first.%s",
 			strings.Join(slices.Compact(users), ", "), b.partial()),
 	})

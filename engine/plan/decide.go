@@ -69,7 +69,7 @@ func (b *builder) replace(p *pair) {
 	p.change = c
 	if c.WasProtected || c.Protected {
 		b.problem(p, Problem{
-			Address: p.at, Summary: fmt.Sprintf("%s is protected and may not be replaced", p.have.Addr()),
+			Address: p.at, Summary: fmt.Sprintf("%s is protected and may not be replaced", p.was),
 			Detail: fmt.Sprintf("%s has prevent_destroy = true, and this plan would destroy it and make it anew (%s). "+
 				"To allow it, set prevent_destroy = false, apply that, and then plan again.", p.at, p.detail),
 		})
@@ -92,7 +92,7 @@ func (b *builder) update(p *pair) *Change {
 
 // was notes the name and the block that an object had.
 func (b *builder) was(c *Change, p *pair) {
-	if was := p.have.Addr(); was != c.Addr && (c.Action == Replace || nameOf(p.kind, c.Spec) != nameOf(p.kind, p.have.Spec)) {
+	if was := p.was; was != c.Addr && (c.Action == Replace || nameOf(p.kind, c.Spec) != nameOf(p.kind, p.have.Spec)) {
 		c.Was = was
 	}
 	if p.have.Address != p.at && !p.imported() {

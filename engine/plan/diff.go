@@ -41,31 +41,38 @@ func (b *builder) compare() {
 		}
 		protected := p.want.Lifecycle.PreventDestroy != p.have.Protected
 		if len(d.attrs) > 0 || p.have.Address != p.at || p.imported() || protected {
-			p.diff = d
+			p.keepDiff(d)
 		}
 	}
 }
 
+func (p *pair) keepDiff(d *diff) {
+	d.cells = slices.Clone(d.cells)
+	p.diff = d
+}
+
 // diff is the three-way comparison of one object. A written attribute takes the written value. One
 // that was applied and is no longer written returns to its default. One that was never written is left
-// alone. Sets and blocks belong wholly to the configuration.
+// alone. Sets and blocks belong wholly to the configuration. The cells of the result last until the next diff.
 func (b *builder) diff(p *pair) *diff {
 	fields := b.of(p.kind)
-	d := &diff{cells: make([]cell, len(fields))}
-	for i, f := range fields {
-		c := &d.cells[i]
+	d := &diff{cells: b.scratch[:0]}
+	for _, f := range fields {
+		d.cells = append(d.cells, cell{})
+		c := &d.cells[len(d.cells)-1]
 		*c = cell{field: f, written: b.written(p.id, p.want, f), stored: p.have.Spec.GetAttr(f.name)}
 		c.last = b.last(p, *c)
 		b.settle(p, c, d)
 		b.cell(p, *c, d)
 	}
+	b.scratch = d.cells
 	return d
 }
 
 // differing returns the diff of an object that has to be written, also where nothing differs.
 func (b *builder) differing(p *pair) *diff {
 	if p.diff == nil {
-		p.diff = b.diff(p)
+		p.keepDiff(b.diff(p))
 	}
 	return p.diff
 }
@@ -118,7 +125,7 @@ func (b *builder) settle(p *pair, c *cell, d *diff) {
 		c.next, c.applied = c.stored, c.last
 	}
 	if !p.imported() && drifts(p.have, c.field, last, c.stored) {
-		d.drift = append(d.drift, Drift{Addr: p.have.Addr(), Address: p.at, Attr: b.attr(p.want, c.field, last, c.stored)})
+		d.drift = append(d.drift, Drift{Addr: p.was, Address: p.at, Attr: b.attr(p.want, c.field, last, c.stored)})
 	}
 }
 

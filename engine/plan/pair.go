@@ -15,6 +15,7 @@ type pair struct {
 	want *schema.Object
 	have *Actual
 	addr schema.Addr // as desired; as stored for what is not
+	was  schema.Addr // as stored
 	at   string      // where the configuration has it, or has had it: moves are followed
 	own  bool        // of the stack
 	// twin is, for a stored object that is desired, the pair of both: all decisions are made there.

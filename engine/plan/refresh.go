@@ -33,7 +33,7 @@ func (b *builder) take(p *pair) {
 		}
 		applied[f.name] = stored
 		attr := b.attr(&object, f, base, stored)
-		b.drift = append(b.drift, drifted{p, Drift{Addr: p.have.Addr(), Address: p.at, Attr: attr}})
+		b.drift = append(b.drift, drifted{p, Drift{Addr: p.was, Address: p.at, Attr: attr}})
 		attr.Note = "taken as applied"
 		attrs = append(attrs, attr)
 	}
@@ -42,7 +42,7 @@ func (b *builder) take(p *pair) {
 	}
 	a := p.have
 	p.change = &Change{
-		Action: Update, ID: a.ID, Kind: a.Kind, Address: a.Address, Addr: a.Addr(), Saw: a.Revision,
+		Action: Update, ID: a.ID, Kind: a.Kind, Address: a.Address, Addr: p.was, Saw: a.Revision,
 		Spec: a.Spec, Applied: cty.ObjectVal(applied), Attrs: attrs, Protected: a.Protected, WasProtected: a.Protected,
 	}
 }
