@@ -21,11 +21,14 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/qod-io/qod/engine/plan"
 	"github.com/qod-io/qod/engine/store"
@@ -164,10 +167,17 @@ func actual(snap *store.Snapshot) []plan.Actual {
 	return out
 }
 
+// Names under which parts of a saved plan are sealed: the whole, and its sensitive outputs. Secrets of
+// objects are sealed as they are stored; the ids of objects are no such names.
+const (
+	sealedPlan   = "plan"
+	sealedOutput = "output"
+)
+
 // save is how secrets of a plan are named in its file.
 func save(key store.SecretKey) string { return key.Object + "/" + key.Attr }
 
-// Marshal returns the plan as a file: its secrets are sealed with the master key.
+// Marshal returns the plan as a file, which the master key seals as a whole.
 func (e *Engine) Marshal(p *Plan) ([]byte, error) {
 	sealed := map[string][]byte{}
 	for _, c := range p.Changes {
@@ -180,13 +190,35 @@ func (e *Engine) Marshal(p *Plan) ([]byte, error) {
 			sealed[save(key)] = e.Sealer.Seal(key, secret)
 		}
 	}
-	return plan.Marshal(p.Plan, sealed)
+	for _, o := range p.Result {
+		if !o.Sensitive {
+			continue
+		}
+		raw, err := ctyjson.Marshal(o.Value, cty.DynamicPseudoType)
+		if err != nil {
+			return nil, fmt.Errorf("save output %q: %w", o.Name, err)
+		}
+		key := store.SecretKey{Object: sealedOutput, Attr: o.Name}
+		sealed[save(key)] = e.Sealer.Seal(key, raw)
+	}
+	return plan.Marshal(p.Plan, sealed, func(plain []byte) []byte {
+		return e.Sealer.Seal(store.SecretKey{Object: sealedPlan}, plain)
+	})
 }
 
-// Unmarshal reads what Marshal wrote.
+// Unmarshal reads what Marshal wrote with the same master key. What was altered is refused.
 func (e *Engine) Unmarshal(data []byte) (*Plan, error) {
-	read, sealed, err := plan.Unmarshal(data)
+	read, sealed, err := plan.Unmarshal(data, func(sealed []byte) ([]byte, error) {
+		plain, err := e.Sealer.Open(store.SecretKey{Object: sealedPlan}, sealed)
+		if err != nil {
+			return nil, errors.New("the file was altered, or saved with another master key: make the plan anew")
+		}
+		return plain, nil
+	})
 	if err != nil {
+		return nil, err
+	}
+	if err := e.openOutputs(read, sealed); err != nil {
 		return nil, err
 	}
 	p := &Plan{Plan: read, secrets: map[store.SecretKey]string{}}
@@ -205,6 +237,30 @@ func (e *Engine) Unmarshal(data []byte) (*Plan, error) {
 		c.Secrets = kept
 	}
 	return p, nil
+}
+
+// openOutputs puts the values of sensitive outputs in their places.
+func (e *Engine) openOutputs(p *plan.Plan, sealed map[string][]byte) error {
+	for i := range p.Result {
+		o := &p.Result[i]
+		if !o.Sensitive {
+			continue
+		}
+		key := store.SecretKey{Object: sealedOutput, Attr: o.Name}
+		raw, err := e.Sealer.Open(key, sealed[save(key)])
+		if err != nil {
+			return fmt.Errorf("read output %q from the plan: %w", o.Name, err)
+		}
+		if o.Value, err = ctyjson.Unmarshal(raw, cty.DynamicPseudoType); err != nil {
+			return fmt.Errorf("read output %q from the plan: %w", o.Name, err)
+		}
+		for j := range p.Outputs {
+			if p.Outputs[j].Name == o.Name {
+				p.Outputs[j].After = o.Value
+			}
+		}
+	}
+	return nil
 }
 
 // target is the id of the object that a change leaves behind.

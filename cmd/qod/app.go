@@ -41,7 +41,7 @@ func newRoot(a *app) *cobra.Command {
 	addFlags(flags)
 	hideSettings(root)
 	root.AddCommand(
-		newInit(a), newValidate(a), newPlan(a), newApply(a), newDestroy(a), newDrift(a), newStatus(a), newLoad(a), newServe(a),
+		newInit(a), newValidate(a), newPlan(a), newApply(a), newDestroy(a), newDrift(a), newShow(a), newStatus(a), newLoad(a), newServe(a),
 		newNode(a), newDown(a), newSQL(a), newConfig(a), newVersion(a),
 		newHistory(a), newDiff(a), newRollback(a), newOutput(a), newState(a),
 	)

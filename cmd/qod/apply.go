@@ -102,9 +102,9 @@ func (a *app) apply(ctx context.Context, po planOptions, o applyOptions) error {
 }
 
 func (a *app) applySaved(ctx context.Context, name string, o applyOptions) error {
-	raw, err := os.ReadFile(name)
+	raw, err := readPlan(name)
 	if err != nil {
-		return fmt.Errorf("read plan: %w", err)
+		return err
 	}
 	w, err := a.open(ctx, openOptions{write: true})
 	if err != nil {

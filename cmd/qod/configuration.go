@@ -16,6 +16,7 @@ import (
 
 	"github.com/qod-io/qod/engine/config"
 	"github.com/qod-io/qod/engine/store"
+	"github.com/qod-io/qod/schema"
 )
 
 // lockFile is committed beside the configuration: it tells this stack from another of the same name.
@@ -62,25 +63,39 @@ var errConfiguration = exitError{code: 1}
 // evaluate reads the working directory's configuration. What is wrong with it has been printed when it
 // returns errConfiguration.
 func (a *app) evaluate(vars []config.Given) (*configuration, error) {
-	loaded, diags := config.Load(a.paths.Dir)
-	var desired *config.Desired
-	files := map[string]*hcl.File{}
-	if loaded != nil {
-		var more hcl.Diagnostics
-		desired, more = loaded.Evaluate(config.Inputs{Given: vars, Env: a.env})
-		diags = append(diags, more...)
-	}
-	if desired != nil {
-		files = desired.Files()
-	}
+	c, diags, files := a.read(vars)
 	a.diagnose(diags, files)
 	if diags.HasErrors() {
 		return nil, errConfiguration
 	}
+	return c, nil
+}
+
+// read evaluates the working directory's configuration. It is only good for its stack's name when the
+// diagnostics have errors. The files are their sources.
+func (a *app) read(vars []config.Given) (*configuration, hcl.Diagnostics, map[string]*hcl.File) {
+	loaded, diags := config.Load(a.paths.Dir)
+	desired, more := loaded.Evaluate(config.Inputs{Given: vars, Env: a.env})
+	diags = append(diags, more...)
 	if desired.Stack == systemStack {
-		return nil, fmt.Errorf("%s: stack %q is qod's own: give this one another name", desired.StackRange, systemStack)
+		diags = append(diags, &hcl.Diagnostic{
+			Severity: hcl.DiagError, Summary: "Reserved name of a stack", Subject: &desired.StackRange,
+			Detail: fmt.Sprintf("Stack %q is qod's own: give this one another name.", systemStack),
+		})
 	}
-	return &configuration{Desired: desired, dir: a.paths.Dir}, nil
+	return &configuration{Desired: desired, dir: a.paths.Dir}, diags, desired.Files()
+}
+
+// diagnostics returns a plan's problems for programs, with their places in the configuration.
+func (c *configuration) diagnostics(problems []plan.Problem) []schema.Diagnostic {
+	out := []schema.Diagnostic{}
+	for _, p := range problems {
+		d := config.Diagnostics(hcl.Diagnostics{c.placed(p)}, c.Files())[0]
+		named := p.Diagnostic()
+		d.Address, d.Path = named.Address, named.Path
+		out = append(out, d)
+	}
+	return out
 }
 
 // stack returns the configuration's stack with the lineage of the lock file, if there is one.

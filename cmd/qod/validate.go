@@ -1,16 +1,29 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/qod-io/qod/engine/config"
+	"github.com/qod-io/qod/engine/plan"
+	"github.com/qod-io/qod/schema"
+)
 
 func newValidate(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "validate",
 		Short:   "Check the configuration without looking at any state",
-		Example: "  qod validate\n  qod validate -C examples/quickstart --var ana_password=secret-words",
+		Example: "  qod validate\n  qod validate -C examples/quickstart --var ana_password=secret-words\n  qod validate --json",
 		Args:    cobra.NoArgs,
 	}
 	vars := varFlags(cmd)
+	asJSON := cmd.Flags().Bool("json", false, "print what is wrong as JSON")
 	cmd.RunE = func(*cobra.Command, []string) error {
+		if *asJSON {
+			return a.validateJSON(*vars)
+		}
 		c, err := a.evaluate(*vars)
 		if err != nil {
 			return err
@@ -19,4 +32,43 @@ func newValidate(a *app) *cobra.Command {
 		return nil
 	}
 	return cmd
+}
+
+// validation is what validate --json prints.
+type validation struct {
+	FormatVersion string              `json:"format_version"`
+	Valid         bool                `json:"valid"`
+	ErrorCount    int                 `json:"error_count"`
+	WarningCount  int                 `json:"warning_count"`
+	Diagnostics   []schema.Diagnostic `json:"diagnostics"`
+}
+
+func (a *app) validateJSON(vars []config.Given) error {
+	_, diags, files := a.read(vars)
+	v := validation{FormatVersion: plan.FormatVersion, Valid: !diags.HasErrors(), Diagnostics: config.Diagnostics(diags, files)}
+	for _, d := range v.Diagnostics {
+		if d.Severity == "error" {
+			v.ErrorCount++
+		} else {
+			v.WarningCount++
+		}
+	}
+	if err := a.printJSON(v); err != nil {
+		return err
+	}
+	if !v.Valid {
+		return errConfiguration
+	}
+	return nil
+}
+
+// printJSON writes a document for programs to standard output.
+func (a *app) printJSON(document any) error {
+	enc := json.NewEncoder(a.stdout)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(document); err != nil {
+		return fmt.Errorf("print JSON: %w", err)
+	}
+	return nil
 }

@@ -150,6 +150,10 @@ func render(t *testing.T, diags hcl.Diagnostics, files map[string]*hcl.File) str
 	if strings.Contains(colored.String(), secret) {
 		t.Error("the colored diagnostics show a secret")
 	}
+	forPrograms, err := json.Marshal(config.Diagnostics(diags, files))
+	if err != nil || strings.Contains(string(forPrograms), secret) {
+		t.Errorf("the diagnostics for programs show a secret, or %v: %s", err, forPrograms)
+	}
 	return plain.String()
 }
 

@@ -99,11 +99,9 @@ func (r *renderer) place(d *hcl.Diagnostic) {
 		r.printf("  on %s line %d\n", s.Filename, s.Start.Line)
 		return
 	}
-	where := ""
-	if nav, ok := file.Nav.(interface{ ContextString(int) string }); ok {
-		if context := nav.ContextString(s.Start.Byte); context != "" {
-			where = ", in " + context
-		}
+	where := contextOf(file, s.Start.Byte)
+	if where != "" {
+		where = ", in " + where
 	}
 	r.printf("  on %s line %d%s:\n", s.Filename, s.Start.Line, where)
 	for _, line := range snippet(file.Bytes, *s, masksOf(file)) {
@@ -128,30 +126,11 @@ func noteOf(d *hcl.Diagnostic) string {
 
 // values prints what the variables of the expression are.
 func (r *renderer) values(d *hcl.Diagnostic) {
-	if d.Expression == nil || d.EvalContext == nil {
-		return
-	}
-	var lines []string
-	for _, t := range d.Expression.Variables() {
-		value, diags := t.TraverseAbs(d.EvalContext)
-		if diags.HasErrors() && len(t) > 2 {
-			t = t[:2]
-			value, diags = t.TraverseAbs(d.EvalContext)
-		}
-		if diags.HasErrors() || !value.IsKnown() {
-			continue
-		}
-		line := traversalString(t) + " " + describe(value, inSecret(r.files, d.Expression.Range()))
-		if !slices.Contains(lines, line) {
-			lines = append(lines, line)
-		}
-	}
-	slices.Sort(lines)
-	for i, line := range lines {
+	for i, v := range valuesOf(d, r.files) {
 		if i == 0 {
 			r.printf("    %s├────────────────%s\n", r.dim, r.reset)
 		}
-		r.printf("    %s│%s %s\n", r.dim, r.reset, line)
+		r.printf("    %s│%s %s %s\n", r.dim, r.reset, v.Traversal, v.Statement)
 	}
 }
 

@@ -48,6 +48,7 @@ func Build(in Input) *Plan {
 	b.proposeMoves()
 	b.finish()
 	b.outputs()
+	b.markSensitive()
 	return b.plan
 }
 

@@ -1,7 +1,7 @@
 // Package plan compares what is desired with what is stored, and says what has to change.
 //
-// It is pure: [Build] takes values and returns a [Plan], which has a text for people and a file form for
-// applying later. Reading the store, looking at the live world and carrying a plan
+// It is pure: [Build] takes values and returns a [Plan], which has a text for people, a [Document] for
+// programs, and a file form for applying later. Reading the store, looking at the live world and carrying a plan
 // out are package engine's.
 package plan
 

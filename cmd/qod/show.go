@@ -1,0 +1,297 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/hclwrite"
+	"github.com/spf13/cobra"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/qod-io/qod/engine/plan"
+	"github.com/qod-io/qod/engine/store"
+	"github.com/qod-io/qod/schema"
+)
+
+func newShow(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show [PLAN]",
+		Short: "Show a saved plan, or what is stored of the stack",
+		Long: "show prints the objects and outputs of a stack as Postgres has them, without defaults and without secrets.\n" +
+			"With a PLAN saved by plan --out it prints that plan, also when it can no longer be applied. It writes nothing.",
+		Example: "  qod show\n  qod show next.qodplan\n  qod show --json --stack sales",
+		Args:    cobra.MaximumNArgs(1),
+	}
+	asJSON := cmd.Flags().Bool("json", false, "print JSON, described in docs/reference/plan-json.md")
+	stack := cmd.Flags().String("stack", "", "the stack; default: that of the configuration here")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		w, err := a.open(cmd.Context(), openOptions{})
+		if err != nil {
+			return err
+		}
+		defer w.Close()
+		if len(args) == 1 {
+			return a.showPlan(cmd.Context(), w, args[0], *asJSON)
+		}
+		return a.showStack(cmd.Context(), w, *stack, *asJSON)
+	}
+	return cmd
+}
+
+// readPlan reads a file that may be a plan, and no larger one.
+func readPlan(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("read plan: %w", err)
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, plan.MaxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("read plan: %w", err)
+	}
+	return raw, nil
+}
+
+func (a *app) showPlan(ctx context.Context, w *world, name string, asJSON bool) error {
+	raw, err := readPlan(name)
+	if err != nil {
+		return err
+	}
+	if w.imagined {
+		return errors.New("there is no state here, and only the master key of the state that a plan was made from opens it")
+	}
+	p, err := w.engine.Unmarshal(raw)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	snap, err := w.store.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	note := staleness(p.Plan, snap)
+	if asJSON {
+		diagnostics := []schema.Diagnostic{}
+		for _, problem := range p.Problems {
+			diagnostics = append(diagnostics, problem.Diagnostic())
+		}
+		if note != "" {
+			diagnostics = append(diagnostics, schema.Diagnostic{Severity: "warning", Summary: "Plan cannot be applied", Detail: note})
+		}
+		document, err := plan.JSON(p.Plan, version, diagnostics)
+		if err != nil {
+			return err
+		}
+		_, err = a.stdout.Write(document)
+		return err
+	}
+	a.printf("Plan of %s for stack %q.\n\n", p.Created.Local().Format(time.DateTime), p.Stack)
+	if err := (plan.Text{Color: terminal(a.stdout)}).Write(a.stdout, p.Plan); err != nil {
+		return err
+	}
+	if note != "" {
+		a.printf("\nNote: %s\n", note)
+	}
+	return nil
+}
+
+// staleness says in a sentence why a saved plan can no longer be applied, or "" while it can. The ids of new
+// objects are made with the plan, so whoever has one of them has applied it.
+func staleness(p *plan.Plan, snap *store.Snapshot) string {
+	if have, known := snap.Stacks[p.Stack]; known && have.Lineage != p.Lineage {
+		return fmt.Sprintf("The plan is of another stack that is also called %q.", p.Stack)
+	}
+	objects := map[string]store.Object{}
+	for _, o := range snap.Objects {
+		objects[o.ID] = o
+	}
+	moved := ""
+	for _, c := range p.Changes {
+		made := c.NewID
+		if c.Action == plan.Create {
+			made = c.ID
+		}
+		if _, exists := objects[made]; exists {
+			return "The plan has been applied."
+		}
+		o, exists := objects[c.ID]
+		if c.Action != plan.Create && moved == "" && (!exists || o.Tombstone || int64(o.Revision) != c.Saw) {
+			moved = fmt.Sprintf("%s has changed since, by this plan or by somebody else: make the plan anew.", c.Addr)
+		}
+	}
+	return moved
+}
+
+// storedStack is what show --json prints of a stack.
+type storedStack struct {
+	FormatVersion string                  `json:"format_version"`
+	QodVersion    string                  `json:"qod_version"`
+	Stack         string                  `json:"stack"`
+	Revision      int64                   `json:"revision"`
+	Objects       []storedObject          `json:"objects"`
+	Outputs       map[string]streamOutput `json:"outputs"`
+}
+
+// storedObject is an object without its defaults and secrets.
+type storedObject struct {
+	Address    string          `json:"address"`
+	Kind       string          `json:"kind"`
+	Object     string          `json:"object"`
+	ID         string          `json:"id"`
+	Values     json.RawMessage `json:"values"`
+	Sensitive  map[string]bool `json:"sensitive"`
+	Protected  bool            `json:"protected"`
+	Deleting   bool            `json:"deleting"`
+	Generation int64           `json:"generation"`
+	Revision   int64           `json:"revision"`
+	Status     *store.Status   `json:"status,omitempty"`
+}
+
+func (a *app) showStack(ctx context.Context, w *world, stack string, asJSON bool) error {
+	if stack == "" {
+		c, _, _ := a.read(nil) // only the name counts: the values of variables are not known here
+		if stack = c.Stack; stack == "" {
+			return errors.New("the configuration here names no stack: say which with --stack")
+		}
+	}
+	snap, err := w.store.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	if _, known := snap.Stacks[stack]; !known {
+		var names []string
+		for name := range snap.Stacks {
+			names = append(names, name)
+		}
+		return fmt.Errorf("nothing is stored of stack %q.%s", stack, schema.DidYouMean(stack, names))
+	}
+	if asJSON {
+		document, err := describeStack(snap, stack)
+		if err != nil {
+			return err
+		}
+		return a.printJSON(document)
+	}
+	return a.printStack(snap, stack)
+}
+
+func describeStack(snap *store.Snapshot, stack string) (*storedStack, error) {
+	d := &storedStack{
+		FormatVersion: plan.FormatVersion, QodVersion: version, Stack: stack, Revision: int64(snap.Revision),
+		Objects: []storedObject{}, Outputs: map[string]streamOutput{},
+	}
+	for _, o := range owned(snap, stack) {
+		so := storedObject{
+			Address: o.Address, Kind: o.Kind.Name, Object: o.Addr().Path, ID: o.ID, Protected: o.Protected, Deleting: o.Tombstone,
+			Generation: o.Generation, Revision: int64(o.Revision),
+		}
+		if o.Status != (store.Status{}) {
+			so.Status = &o.Status
+		}
+		var err error
+		if so.Values, so.Sensitive, err = plan.ShowValue(o.Kind, o.Spec, nothing); err != nil {
+			return nil, fmt.Errorf("show %s: %w", o.Addr(), err)
+		}
+		d.Objects = append(d.Objects, so)
+	}
+	for _, o := range snap.Outputs[stack] {
+		shown, err := showOutput(o)
+		if err != nil {
+			return nil, err
+		}
+		d.Outputs[o.Name] = shown
+	}
+	return d, nil
+}
+
+// nothing conceals nothing beyond the secrets of the kind.
+func nothing(string) bool { return false }
+
+func owned(snap *store.Snapshot, stack string) []store.Object {
+	var list []store.Object
+	for _, o := range snap.Objects {
+		if o.Stack == stack {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+func (a *app) printStack(snap *store.Snapshot, stack string) error {
+	objects := owned(snap, stack)
+	a.printf("Stack %q at revision %d: %d objects.\n", stack, snap.Revision, len(objects))
+	for _, o := range objects {
+		a.printf("\n# %s is %s%s\n%s", o.Addr(), o.Address, remarks(o), objectText(o))
+	}
+	if outputs := snap.Outputs[stack]; len(outputs) > 0 {
+		a.printf("\nOutputs:\n\n%s", outputText(outputs))
+	}
+	return nil
+}
+
+func remarks(o store.Object) string {
+	words := ""
+	if o.Protected {
+		words += ", protected"
+	}
+	if o.Tombstone || o.Status.Phase != "" {
+		words += ", " + phase(o)
+	}
+	return words
+}
+
+// objectText writes what is stored as its block, with what is secret left out.
+func objectText(o store.Object) []byte {
+	f := hclwrite.NewEmptyFile()
+	body := f.Body().AppendNewBlock(o.Kind.Name, []string{o.Addr().Name()}).Body()
+	writeAttrs(body, o.Kind.Attrs, o.Spec)
+	for i := range o.Kind.Blocks {
+		b := &o.Kind.Blocks[i]
+		v := o.Spec.GetAttr(b.Name)
+		switch {
+		case v.IsNull():
+		case b.Single:
+			writeAttrs(body.AppendNewBlock(b.Name, nil).Body(), b.Attrs, v)
+		default:
+			for _, item := range v.AsValueSlice() {
+				writeAttrs(body.AppendNewBlock(b.Name, nil).Body(), b.Attrs, item)
+			}
+		}
+	}
+	return hclwrite.Format(f.Bytes())
+}
+
+func writeAttrs(body *hclwrite.Body, attrs []schema.Attr, v cty.Value) {
+	for _, a := range attrs {
+		value := v.GetAttr(a.Name)
+		switch {
+		case value.IsNull() || a.StoredAs != "":
+		case a.Secret:
+			body.SetAttributeRaw(a.Name, raw("(sensitive value)"))
+		default:
+			body.SetAttributeValue(a.Name, value)
+		}
+	}
+}
+
+// raw is text in place of a value.
+func raw(text string) hclwrite.Tokens {
+	return hclwrite.Tokens{{Type: hclsyntax.TokenIdent, Bytes: []byte(text)}}
+}
+
+func outputText(outputs []schema.Output) []byte {
+	f := hclwrite.NewEmptyFile()
+	for _, o := range outputs {
+		if o.Sensitive || o.Value == cty.NilVal {
+			f.Body().SetAttributeRaw(o.Name, raw("(sensitive value)"))
+			continue
+		}
+		f.Body().SetAttributeValue(o.Name, o.Value)
+	}
+	return hclwrite.Format(f.Bytes())
+}

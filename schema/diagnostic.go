@@ -1,0 +1,45 @@
+package schema
+
+// Diagnostic is what is wrong with a configuration or a plan, as programs read it. No part of it shows a
+// secret.
+type Diagnostic struct {
+	Severity string `json:"severity"` // "error" or "warning"
+	Summary  string `json:"summary"`
+	Detail   string `json:"detail"`
+	// Address is that of the object it is about.
+	Address string `json:"address,omitempty"`
+	// Path leads to the argument: the name of an attribute, or of a block and an attribute in it.
+	Path []string `json:"path,omitempty"`
+	// Repeated counts equal ones at the same place, which are left out.
+	Repeated int          `json:"repeated,omitempty"`
+	Range    *SourceRange `json:"range,omitempty"`
+	Snippet  *Snippet     `json:"snippet,omitempty"`
+}
+
+// SourceRange is a place in a file. It covers no secret: where it would end in or after one, it ends where
+// the secret begins.
+type SourceRange struct {
+	Filename string         `json:"filename"`
+	Start    SourcePosition `json:"start"`
+	End      SourcePosition `json:"end"` // the first character that does not belong to it
+}
+
+// SourcePosition counts lines and characters from 1.
+type SourcePosition struct {
+	Line   int `json:"line"`
+	Column int `json:"column"`
+}
+
+// Snippet is the source that a diagnostic is about.
+type Snippet struct {
+	Context   string         `json:"context,omitempty"` // the block it is in: pool "bi"
+	StartLine int            `json:"start_line"`
+	Code      string         `json:"code"` // whole lines, with (sensitive) for what may be a secret
+	Values    []SnippetValue `json:"values,omitempty"`
+}
+
+// SnippetValue says what a variable of the source is.
+type SnippetValue struct {
+	Traversal string `json:"traversal"` // as it is written: var.size
+	Statement string `json:"statement"` // in words: is "2GiB"
+}
