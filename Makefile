@@ -56,7 +56,7 @@ lint: $(CACHE)/staticcheck ## gofmt, go vet and staticcheck
 
 .PHONY: docs
 docs: ## write the derived files: reference pages, golden plans
-	$(GO) test -tags $(TAGS) ./schema ./cmd/qod -run 'Current|Golden' -update
+	$(GO) test -tags $(TAGS) ./schema ./engine/plan ./cmd/qod -run 'Current|Golden' -update
 
 .PHONY: bench
 bench: build extensions clients ## measure against a direct connection, paired in one run

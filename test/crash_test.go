@@ -169,7 +169,10 @@ func TestTwoApplies(t *testing.T) {
 	i.edit(t, `description = "May do all in the database."`, `description = "May do everything."`)
 	i.must(t, "plan", "--out", i.dir+"/other.qodplan")
 
+	i.expect(t, 0, []string{"Plan: 0 to add, 1 to change", `-> "Acme One"`}, "show", i.dir+"/one.qodplan")
 	i.must(t, "apply", i.dir+"/one.qodplan")
+	i.expect(t, 0, []string{"Acme One", "has changed since"}, "show", i.dir+"/one.qodplan")
+	i.expect(t, 0, []string{`"format_version": "1.0"`, `"Plan cannot be applied"`}, "show", "--json", i.dir+"/two.qodplan")
 	i.expect(t, 1, []string{"nothing was changed", "tenant.acme", "Acme One"}, "apply", i.dir+"/two.qodplan")
 	i.must(t, "apply", i.dir+"/other.qodplan")
 	i.expect(t, 1, []string{"applied already"}, "apply", i.dir+"/one.qodplan")

@@ -22,7 +22,9 @@ import (
 func TestSecretsStaySecret(t *testing.T) {
 	i := install(t, "quickstart")
 	out := i.must(t, "plan", "--out", filepath.Join(i.dir, "p.qodplan"))
+	out += i.must(t, "show", filepath.Join(i.dir, "p.qodplan")) + i.must(t, "show", "--json", filepath.Join(i.dir, "p.qodplan"))
 	i.must(t, "apply", filepath.Join(i.dir, "p.qodplan"))
+	out += i.must(t, "show") + i.must(t, "show", "--json") + i.must(t, "validate", "--json")
 	s := i.serve(t)
 	c := i.login(t, s.Flight, "loader")
 	c.run(t, "CREATE TABLE t (x BIGINT)")

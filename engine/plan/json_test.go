@@ -41,7 +41,7 @@ func compareJSON(t *testing.T, archive *txtar.Archive, p *plan.Plan) {
 }
 
 // Every field of a plan has its place in the document, and no secret has one.
-func TestFullDocument(t *testing.T) {
+func TestGoldenDocument(t *testing.T) {
 	const golden = "testdata/document/full.txtar"
 	if *update && os.Getenv("CI") != "" {
 		t.Fatal("golden plans are reviewed: -update is refused in CI")
