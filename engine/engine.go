@@ -239,7 +239,7 @@ func (e *Engine) Unmarshal(data []byte) (*Plan, error) {
 	return p, nil
 }
 
-// openOutputs puts the values of sensitive outputs in their places.
+// openOutputs puts the values of sensitive results in their places.
 func (e *Engine) openOutputs(p *plan.Plan, sealed map[string][]byte) error {
 	for i := range p.Result {
 		o := &p.Result[i]
@@ -253,11 +253,6 @@ func (e *Engine) openOutputs(p *plan.Plan, sealed map[string][]byte) error {
 		}
 		if o.Value, err = ctyjson.Unmarshal(raw, cty.DynamicPseudoType); err != nil {
 			return fmt.Errorf("read output %q from the plan: %w", o.Name, err)
-		}
-		for j := range p.Outputs {
-			if p.Outputs[j].Name == o.Name {
-				p.Outputs[j].After = o.Value
-			}
 		}
 	}
 	return nil

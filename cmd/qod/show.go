@@ -83,12 +83,7 @@ func (a *app) showPlan(ctx context.Context, w *world, name string, asJSON bool) 
 		if note != "" {
 			diagnostics = append(diagnostics, schema.Diagnostic{Severity: "warning", Summary: "Plan cannot be applied", Detail: note})
 		}
-		document, err := plan.JSON(p.Plan, version, diagnostics)
-		if err != nil {
-			return err
-		}
-		_, err = a.stdout.Write(document)
-		return err
+		return a.writePlan(p.Plan, diagnostics)
 	}
 	a.printf("Plan of %s for stack %q.\n\n", p.Created.Local().Format(time.DateTime), p.Stack)
 	if err := (plan.Text{Color: terminal(a.stdout)}).Write(a.stdout, p.Plan); err != nil {
@@ -96,6 +91,18 @@ func (a *app) showPlan(ctx context.Context, w *world, name string, asJSON bool) 
 	}
 	if note != "" {
 		a.printf("\nNote: %s\n", note)
+	}
+	return nil
+}
+
+// writePlan prints a plan for programs.
+func (a *app) writePlan(p *plan.Plan, diagnostics []schema.Diagnostic) error {
+	document, err := plan.JSON(p, version, diagnostics)
+	if err != nil {
+		return err
+	}
+	if _, err := a.stdout.Write(document); err != nil {
+		return fmt.Errorf("print plan: %w", err)
 	}
 	return nil
 }

@@ -83,7 +83,9 @@ func hookOfLive(f plan.Finding, elapsed time.Duration) hook {
 	return hook{Kind: f.Addr.Kind, Object: f.Addr.Path, Action: actionLive, ElapsedSeconds: seconds(elapsed)}
 }
 
-func seconds(d time.Duration) float64 { return float64(d.Round(time.Millisecond).Milliseconds()) / 1000 }
+func seconds(d time.Duration) float64 {
+	return float64(d.Round(time.Millisecond).Milliseconds()) / 1000
+}
 
 func (h hook) name() string { return h.Kind + "." + h.Object }
 

@@ -48,7 +48,6 @@ func Build(in Input) *Plan {
 	b.proposeMoves()
 	b.finish()
 	b.outputs()
-	b.markSensitive()
 	return b.plan
 }
 

@@ -93,7 +93,7 @@ type fileWarning struct {
 
 // Marshal returns the file form of a plan, which seal keeps from being read and altered: it has the values
 // that must not be shown. Secrets are sealed by themselves before, so that reading a plan does not open
-// them; they are kept by "id/attribute", and the values of sensitive outputs by "output/name".
+// them; they are kept by "id/attribute", and the values of sensitive results by "output/name".
 func Marshal(p *Plan, secrets map[string][]byte, seal func(plain []byte) []byte) ([]byte, error) {
 	if p.Failed() {
 		return nil, errors.New("save plan: it has errors, and could not be applied")

@@ -12,13 +12,11 @@ import (
 	"github.com/qod-io/qod/schema"
 )
 
-// fileOutput has the values of a change of an output, as objects of value and type. Of a sensitive one it
-// says only which there are.
+// fileOutput has the values of a change of an output, as objects of value and type. What a plan has of a
+// sensitive one are fingerprints.
 type fileOutput struct {
 	Name      string          `json:"name"`
 	Sensitive bool            `json:"sensitive"`
-	Was       bool            `json:"was"`
-	Is        bool            `json:"is"`
 	Before    json.RawMessage `json:"before,omitempty"`
 	After     json.RawMessage `json:"after,omitempty"`
 }
@@ -33,10 +31,10 @@ type fileResult struct {
 func encodeOutputs(p *Plan) ([]fileOutput, *[]fileResult, error) {
 	var outputs []fileOutput
 	for _, o := range p.Outputs {
-		fo := fileOutput{Name: o.Name, Sensitive: o.Sensitive, Was: o.Before != cty.NilVal, Is: o.After != cty.NilVal}
+		fo := fileOutput{Name: o.Name, Sensitive: o.Sensitive}
 		var err error
-		if fo.Before, err = encodeOutput(o.Before, o.Sensitive); err == nil {
-			fo.After, err = encodeOutput(o.After, o.Sensitive)
+		if fo.Before, err = encodeOutput(o.Before); err == nil {
+			fo.After, err = encodeOutput(o.After)
 		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("save output %q: %w", o.Name, err)
@@ -48,36 +46,38 @@ func encodeOutputs(p *Plan) ([]fileOutput, *[]fileResult, error) {
 	}
 	results := []fileResult{}
 	for _, o := range p.Result {
-		value, err := encodeOutput(o.Value, o.Sensitive)
-		if err != nil {
-			return nil, nil, fmt.Errorf("save output %q: %w", o.Name, err)
+		result := fileResult{Name: o.Name, Sensitive: o.Sensitive, Description: o.Description}
+		if !o.Sensitive {
+			var err error
+			if result.Value, err = encodeOutput(o.Value); err != nil {
+				return nil, nil, fmt.Errorf("save output %q: %w", o.Name, err)
+			}
 		}
-		results = append(results, fileResult{o.Name, o.Sensitive, o.Description, value})
+		results = append(results, result)
 	}
 	return outputs, &results, nil
 }
 
-func encodeOutput(v cty.Value, sensitive bool) (json.RawMessage, error) {
-	if sensitive || v == cty.NilVal {
+func encodeOutput(v cty.Value) (json.RawMessage, error) {
+	if v == cty.NilVal {
 		return nil, nil
 	}
 	return ctyjson.Marshal(v, cty.DynamicPseudoType)
 }
 
-// decodeOutputs gives sensitive values as nulls; whoever can open them puts them in their place.
+// decodeOutputs gives sensitive results as nulls; whoever can open them puts them in their place.
 func decodeOutputs(p *Plan, outputs []fileOutput, results *[]fileResult) error {
 	for _, fo := range outputs {
 		o := OutputChange{Name: fo.Name, Sensitive: fo.Sensitive, Before: cty.NilVal, After: cty.NilVal}
 		var err error
-		if fo.Was {
-			if o.Before, err = decodeOutput(fo.Before, fo.Sensitive); err != nil {
-				return fmt.Errorf("output %q: %w", fo.Name, err)
-			}
+		if fo.Before != nil {
+			o.Before, err = decodeOutput(fo.Before)
 		}
-		if fo.Is {
-			if o.After, err = decodeOutput(fo.After, fo.Sensitive); err != nil {
-				return fmt.Errorf("output %q: %w", fo.Name, err)
-			}
+		if fo.After != nil && err == nil {
+			o.After, err = decodeOutput(fo.After)
+		}
+		if err != nil {
+			return fmt.Errorf("output %q: %w", fo.Name, err)
 		}
 		p.Outputs = append(p.Outputs, o)
 	}
@@ -86,19 +86,19 @@ func decodeOutputs(p *Plan, outputs []fileOutput, results *[]fileResult) error {
 	}
 	p.Result = []schema.Output{}
 	for _, fr := range *results {
-		value, err := decodeOutput(fr.Value, fr.Sensitive)
-		if err != nil {
-			return fmt.Errorf("output %q: %w", fr.Name, err)
+		value := cty.NullVal(cty.DynamicPseudoType)
+		if !fr.Sensitive {
+			var err error
+			if value, err = decodeOutput(fr.Value); err != nil {
+				return fmt.Errorf("output %q: %w", fr.Name, err)
+			}
 		}
 		p.Result = append(p.Result, schema.Output{Name: fr.Name, Value: value, Sensitive: fr.Sensitive, Description: fr.Description})
 	}
 	return nil
 }
 
-func decodeOutput(raw json.RawMessage, sensitive bool) (cty.Value, error) {
-	if sensitive {
-		return cty.NullVal(cty.DynamicPseudoType), nil
-	}
+func decodeOutput(raw json.RawMessage) (cty.Value, error) {
 	if raw == nil {
 		return cty.NilVal, errors.New("its value is missing")
 	}

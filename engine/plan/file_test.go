@@ -24,7 +24,7 @@ func opened(b []byte) ([]byte, error) { return b, nil }
 func fullPlan(t testing.TB) *plan.Plan {
 	t.Helper()
 	pool, user, tenant := kind(t, "pool"), kind(t, "user"), kind(t, "tenant")
-	spec := decode(t, user, []byte(`{"tenant":"acme","name":"ana","password_verifier":"hmac:1","password_version":9007199254740993,"email":"hush"}`))
+	spec := decode(t, user, []byte(`{"tenant":"acme","name":"ana","password_verifier":"hmac:1","password_version":9007199254740993,"email":"hush","groups":["hush-hush"]}`))
 	moved := decode(t, pool, []byte(`{"tenant":"acme","name":"bi","tenant_db":"sales"}`))
 	acme := decode(t, tenant, []byte(`{"name":"acme"}`))
 	text := func(s string) cty.Value { return cty.StringVal(s) }
@@ -40,7 +40,7 @@ func fullPlan(t testing.TB) *plan.Plan {
 					{Name: "name", Before: text("anna"), After: text("ana"), Effect: schema.Live, Default: cty.NilVal},
 					{Name: "password_version", Before: cty.NullVal(cty.Number), After: spec.GetAttr("password_version"), Effect: schema.Live, Default: cty.Zero},
 					{Name: "password_verifier", Before: text("hmac:0"), After: text("hmac:1"), Effect: schema.Live, Sensitive: true, Default: cty.NilVal},
-					{Name: "email", Before: none, After: text("hush"), Effect: schema.Row, Sensitive: true, Default: cty.NilVal},
+					{Name: "groups", Before: cty.NullVal(cty.Set(cty.String)), After: spec.GetAttr("groups"), Effect: schema.Row, Sensitive: true, Default: cty.NilVal},
 				},
 				Protected: true,
 			},
@@ -75,7 +75,7 @@ func fullPlan(t testing.TB) *plan.Plan {
 		Draining: []plan.Finding{{Addr: schema.NewAddr("pool", "acme", "old"), Message: "2 sessions end"}},
 		Outputs: []plan.OutputChange{
 			{Name: "port", Before: cty.NilVal, After: cty.MustParseNumberVal("9007199254740993")},
-			{Name: "token", Before: text("hush"), After: text("hush"), Sensitive: true},
+			{Name: "token", Before: text("hmac:a"), After: text("hmac:b"), Sensitive: true},
 			{Name: "was", Before: cty.ListVal([]cty.Value{cty.True}), After: cty.NilVal},
 		},
 		Result: []schema.Output{
@@ -137,12 +137,7 @@ func TestSavedPlanReadsBackWhole(t *testing.T) {
 	if string(secrets["u/password_verifier"]) != "sealed" {
 		t.Errorf("secrets: %v", secrets)
 	}
-	// Values of sensitive outputs are not in the plan; the engine puts them in their places.
-	for i := range p.Outputs {
-		if p.Outputs[i].Sensitive {
-			p.Outputs[i].Before, p.Outputs[i].After = cty.NullVal(cty.DynamicPseudoType), cty.NullVal(cty.DynamicPseudoType)
-		}
-	}
+	// Values of sensitive results are not in the plan; the engine puts them in their places.
 	for i := range p.Result {
 		if p.Result[i].Sensitive {
 			p.Result[i].Value = cty.NullVal(cty.DynamicPseudoType)

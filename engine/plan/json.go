@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
@@ -35,9 +36,10 @@ func NewDocument(p *Plan, version string, diagnostics []schema.Diagnostic) (*Doc
 			diagnostics = append(diagnostics, problem.Diagnostic())
 		}
 	}
+	failed := p.Failed() || slices.ContainsFunc(diagnostics, func(d schema.Diagnostic) bool { return d.Severity == "error" })
 	d := &Document{
 		FormatVersion: FormatVersion, QodVersion: version, Stack: p.Stack, Mode: string(p.Mode), Partial: p.Partial,
-		Created: p.Created.UTC(), Applicable: !p.Failed() && !p.Empty(), Complete: !p.Failed() && !p.Partial, Errored: p.Failed(),
+		Created: p.Created.UTC(), Applicable: !failed && !p.Empty(), Complete: !failed && !p.Partial, Errored: failed,
 		ResourceChanges: []ResourceChange{}, Drift: []DriftedAttr{}, Diagnostics: append([]schema.Diagnostic{}, diagnostics...),
 		Summary: summarize(p),
 	}
@@ -48,7 +50,7 @@ func NewDocument(p *Plan, version string, diagnostics []schema.Diagnostic) (*Doc
 	for i := range p.Changes {
 		c := &p.Changes[i]
 		addresses[c.Addr] = c.Address
-		rc, err := describe(c)
+		rc, err := describe(c, p.Mode)
 		if err != nil {
 			return nil, fmt.Errorf("describe change of %s: %w", c.Addr, err)
 		}
@@ -72,7 +74,7 @@ func summarize(p *Plan) Summary {
 	s := Summary{Live: len(p.Live)}
 	for i := range p.Changes {
 		c := &p.Changes[i]
-		for _, action := range actions(c) {
+		for _, action := range actions(c, p.Mode) {
 			switch Action(action) {
 			case Create:
 				s.Add++
@@ -91,18 +93,23 @@ func summarize(p *Plan) Summary {
 	return s
 }
 
-func describe(c *Change) (ResourceChange, error) {
+func describe(c *Change, mode Mode) (ResourceChange, error) {
 	rc := ResourceChange{
 		Address: c.Address, PreviousAddress: c.Moved, Kind: c.Kind.Name, Object: c.Addr.Path, PreviousObject: c.Was.Path,
 		ID: c.ID, ActionReason: c.Reason, ReasonDetail: c.Detail, Protected: c.Protected, WasProtected: c.WasProtected,
-		Effects: effectsOf(c),
+		Effects: map[string]schema.Effect{},
 	}
 	if c.Action == Create {
 		rc.ID = ""
 	}
 	v := &rc.Change
-	v.Actions = actions(c)
+	v.Actions = actions(c, mode)
 	before, after := c.before(), c.Spec
+	if mode == RefreshOnly && c.Action == Update {
+		before = after // the drift says what is taken as applied
+	} else {
+		rc.Effects, v.ReplacePaths = effectsOf(c)
+	}
 	if c.Action == Delete || c.Action == Forget {
 		after = cty.NilVal
 	}
@@ -112,11 +119,6 @@ func describe(c *Change) (ResourceChange, error) {
 	}
 	if v.After, v.AfterSensitive, err = c.show(after); err != nil {
 		return rc, err
-	}
-	for _, a := range c.Attrs {
-		if c.Action == Replace && a.Effect == schema.Replace {
-			v.ReplacePaths = append(v.ReplacePaths, []string{a.Name})
-		}
 	}
 	if c.Import {
 		id := c.Addr
@@ -128,30 +130,35 @@ func describe(c *Change) (ResourceChange, error) {
 	return rc, nil
 }
 
-func actions(c *Change) []string {
+func actions(c *Change, mode Mode) []string {
 	switch {
 	case c.Action == Replace:
 		return []string{string(Delete), string(Create)}
-	case c.Action == Update && c.onlyRecord():
+	case c.Action == Update && (mode == RefreshOnly || c.onlyRecord()):
 		return []string{"no-op"}
 	}
 	return []string{string(c.Action)}
 }
 
-// onlyRecord reports whether only the place or the owner of the object changes.
+// onlyRecord reports whether only what the stack notes of the object changes: its place or its owner.
 func (c *Change) onlyRecord() bool {
 	return len(c.Attrs) == 0 && len(c.Secrets) == 0 && c.Was.Kind == "" && c.Protected == c.WasProtected
 }
 
-func effectsOf(c *Change) map[string]schema.Effect {
+// effectsOf says what the changes of attributes do, and which of them cannot be made in place.
+func effectsOf(c *Change) (map[string]schema.Effect, [][]string) {
 	effects := map[string]schema.Effect{}
 	if c.Action != Update && c.Action != Replace {
-		return effects
+		return effects, nil
 	}
+	var paths [][]string
 	for _, a := range c.Attrs {
 		effects[a.Name] = a.Effect
+		if c.Action == Replace && a.Effect == schema.Replace {
+			paths = append(paths, []string{a.Name})
+		}
 	}
-	return effects
+	return effects, paths
 }
 
 // before returns the object as it was. A reference whose target is renamed in the same plan has the new
