@@ -16,7 +16,6 @@ import (
 
 	"github.com/qod-io/qod/engine/config"
 	"github.com/qod-io/qod/engine/store"
-	"github.com/qod-io/qod/schema"
 )
 
 // lockFile is committed beside the configuration: it tells this stack from another of the same name.
@@ -84,18 +83,6 @@ func (a *app) read(vars []config.Given) (*configuration, hcl.Diagnostics, map[st
 		})
 	}
 	return &configuration{Desired: desired, dir: a.paths.Dir}, diags, desired.Files()
-}
-
-// diagnostics returns a plan's problems for programs, with their places in the configuration.
-func (c *configuration) diagnostics(problems []plan.Problem) []schema.Diagnostic {
-	out := []schema.Diagnostic{}
-	for _, p := range problems {
-		d := config.Diagnostics(hcl.Diagnostics{c.placed(p)}, c.Files())[0]
-		named := p.Diagnostic()
-		d.Address, d.Path = named.Address, named.Path
-		out = append(out, d)
-	}
-	return out
 }
 
 // stack returns the configuration's stack with the lineage of the lock file, if there is one.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/qod-io/qod/engine/config"
 	"github.com/qod-io/qod/engine/plan"
+	"github.com/qod-io/qod/schema"
 )
 
 // diagnose prints diagnostics with their places. With --compact-warnings each warning is one line.
@@ -52,6 +53,18 @@ func (a *app) report(c *configuration, problems []plan.Problem) {
 		diags = append(diags, c.placed(p))
 	}
 	a.diagnose(diags, c.Files())
+}
+
+// diagnostics returns a plan's problems for programs, with their places in the configuration.
+func (c *configuration) diagnostics(problems []plan.Problem) []schema.Diagnostic {
+	out := []schema.Diagnostic{}
+	for _, p := range problems {
+		d := config.Diagnostics(hcl.Diagnostics{c.placed(p)}, c.Files())[0]
+		named := p.Diagnostic()
+		d.Address, d.Path = named.Address, named.Path
+		out = append(out, d)
+	}
+	return out
 }
 
 func (c *configuration) placed(p plan.Problem) *hcl.Diagnostic {

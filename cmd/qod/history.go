@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -94,15 +93,6 @@ func commitOf(s history.Step) commitJSON {
 	}
 	c.Add, c.Change, c.Destroy = history.Counts(s.Changes)
 	return c
-}
-
-func (a *app) printJSON(v any) error {
-	raw, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	a.printf("%s\n", raw)
-	return nil
 }
 
 func (a *app) listSteps(steps []history.Step, asJSON bool) error {

@@ -59,7 +59,8 @@ func newRollback(a *app) *cobra.Command {
 			a.printf("\nSaved to %s. It can be applied once: qod apply %s\n", *out, *out)
 			return nil
 		}
-		if err := a.carryOut(cmd.Context(), w, p, applyOptions{approve: *approve, word: "rollback"}); err != nil {
+		m := &made{Plan: p, world: w, stack: stack}
+		if err := a.carryOut(cmd.Context(), m, applyOptions{approve: *approve, word: "rollback"}, a.teller()); err != nil {
 			return err
 		}
 		if len(p.Changes) > 0 {
@@ -101,7 +102,7 @@ func (a *app) planBack(ctx context.Context, w *world, stack store.Stack, text st
 	if err := (plan.Text{Color: terminal(a.stdout)}).Write(a.stdout, p.Plan); err != nil {
 		return nil, err
 	}
-	(&configuration{Desired: &config.Desired{}}).report(a.stderr, p.Problems)
+	a.report(&configuration{Desired: &config.Desired{}}, p.Problems)
 	if p.Failed() {
 		return nil, errConfiguration
 	}

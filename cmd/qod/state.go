@@ -49,7 +49,7 @@ func newStateList(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		objects, err := chosen(owned(snap, stack.Name), args)
+		objects, err := chosen(living(snap, stack.Name), args)
 		for _, o := range objects {
 			if *withID {
 				a.printf("%s  %s  %s\n", o.Address, o.ID, o.Addr())
@@ -62,8 +62,8 @@ func newStateList(a *app) *cobra.Command {
 	return cmd
 }
 
-// owned lists the living objects of a stack.
-func owned(snap *store.Snapshot, stack string) []store.Object {
+// living lists the living objects of a stack.
+func living(snap *store.Snapshot, stack string) []store.Object {
 	var objects []store.Object
 	for _, o := range snap.Objects {
 		if o.Stack == stack && !o.Tombstone {
@@ -163,7 +163,7 @@ func (a *app) find(snap *store.Snapshot, s scope, arg string) (store.Object, err
 	if err != nil {
 		return store.Object{}, err
 	}
-	objects := owned(snap, stack.Name)
+	objects := living(snap, stack.Name)
 	for _, o := range objects {
 		if o.Address == arg {
 			return o, nil
@@ -265,5 +265,5 @@ func (a *app) ownObjects(cmd *cobra.Command) []store.Object {
 	if err != nil {
 		return nil
 	}
-	return owned(snap, stack.Name)
+	return living(snap, stack.Name)
 }

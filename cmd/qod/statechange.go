@@ -171,7 +171,7 @@ func (a *app) rewrite(ctx context.Context, s scope, dry bool, change func([]stor
 	if err != nil {
 		return err
 	}
-	c, err := change(owned(snap, stack.Name))
+	c, err := change(living(snap, stack.Name))
 	if err != nil || dry {
 		return err
 	}
