@@ -18,23 +18,23 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
-// directory is a directory with a configuration, and a store in Postgres.
-type directory struct {
+// site is a directory with a configuration, and a store in Postgres.
+type site struct {
 	*testing.T
 	dir string
 }
 
-func newDirectory(t *testing.T) *directory {
+func newSite(t *testing.T) *site {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	t.Setenv("QOD_STATE_DIR", filepath.Join(dir, "state"))
 	t.Setenv("QOD_DATABASE_URL", pgtest.Database(t))
 	t.Setenv("QOD_ADMIN_PASSWORD", "correct horse battery staple")
-	return &directory{t, dir}
+	return &site{t, dir}
 }
 
 // applied writes the file and applies it.
-func (p *directory) applied(blocks string) {
+func (p *site) applied(blocks string) {
 	p.Helper()
 	src := "qod {\n  stack = \"s\"\n}\n" + blocks
 	if err := os.WriteFile(filepath.Join(p.dir, "main.qod.hcl"), []byte(src), 0o644); err != nil {
@@ -44,18 +44,17 @@ func (p *directory) applied(blocks string) {
 }
 
 // run runs a command line, which must end with the code, and returns all that it said.
-func (p *directory) run(code int, args ...string) string {
+func (p *site) run(code int, args ...string) string {
 	p.Helper()
 	out := &bytes.Buffer{}
-	a := &app{stdin: strings.NewReader(""), stdout: out, stderr: out, env: os.LookupEnv}
-	if got := a.run(p.Context(), args); got != code {
+	if got := run(p.Context(), args, strings.NewReader(""), out, out); got != code {
 		p.Fatalf("qod %s ended with %d, want %d:\n%s", strings.Join(args, " "), got, code, out)
 	}
 	return out.String()
 }
 
 // says runs a command line whose output has to match each pattern.
-func (p *directory) says(code int, args string, patterns ...string) {
+func (p *site) says(code int, args string, patterns ...string) {
 	p.Helper()
 	out := p.run(code, strings.Fields(args)...)
 	for _, pattern := range patterns {
@@ -72,7 +71,7 @@ const (
 
 // The cluster's key and the administrator are the first two revisions; the stack's start at 3.
 func TestHistoryDiffRollback(t *testing.T) {
-	p := newDirectory(t)
+	p := newSite(t)
 	p.applied(firstBlocks)
 	p.applied(secondBlocks)
 	p.says(0, "history", `^4 .* s +\+1 ~1 -1$`, `^3 .* s +\+2 ~0 -0$`)
@@ -104,7 +103,7 @@ func TestHistoryDiffRollback(t *testing.T) {
 }
 
 func TestState(t *testing.T) {
-	p := newDirectory(t)
+	p := newSite(t)
 	p.applied(firstBlocks + "user \"all\" {\n  for_each = toset([\"ana\", \"bob\"])\n  tenant = tenant.acme\n  password = \"correct horse battery\"\n}\n")
 	p.says(0, "state list", `^tenant\.acme$`, `^user\.all\["ana"\]$`)
 	p.says(0, "state list user.all --id", `^user\.all\["bob"\]  [0-9a-f-]{36}  user\.acme/bob$`)
@@ -133,7 +132,7 @@ func TestState(t *testing.T) {
 }
 
 func TestOutput(t *testing.T) {
-	p := newDirectory(t)
+	p := newSite(t)
 	p.applied(firstBlocks)
 	p.says(0, "output", `Stack "s" has no outputs`)
 	p.says(1, "output x", `there is no output "x"`)
@@ -163,7 +162,7 @@ func TestOutput(t *testing.T) {
 }
 
 // commitOutputs keeps outputs for the stack, as an apply does.
-func (p *directory) commitOutputs(outputs []schema.Output) {
+func (p *site) commitOutputs(outputs []schema.Output) {
 	p.Helper()
 	key, err := masterKey(filepath.Join(p.dir, "state", "master.key"), false)
 	if err != nil {
