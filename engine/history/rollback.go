@@ -50,7 +50,8 @@ type rollback struct {
 	thenAddr map[schema.Addr]*store.Object // live ones
 	names    map[string]string             // the name that each object has after the rollback, by id
 	gone     []*store.Object               // of then, to be made anew
-	taken    map[string]schema.Addr        // addresses of the configuration that are given out
+	here     map[string]*store.Object      // those of the stack now, by their address in the configuration
+	lived    map[string]bool               // ids of those that there were
 
 	objects  []schema.Object
 	imports  []schema.Import
@@ -60,11 +61,16 @@ type rollback struct {
 func newRollback(p Past) *rollback {
 	b := &rollback{
 		Past: p, now: map[string]*store.Object{}, nowAddr: map[schema.Addr]*store.Object{},
-		thenAddr: map[schema.Addr]*store.Object{}, names: map[string]string{}, taken: map[string]schema.Addr{},
+		thenAddr: map[schema.Addr]*store.Object{}, names: map[string]string{}, here: map[string]*store.Object{}, lived: map[string]bool{},
 	}
 	for i := range p.Now {
-		if o := &p.Now[i]; !o.Tombstone {
-			b.now[o.ID], b.nowAddr[o.Addr()], b.names[o.ID] = o, o, nameOf(*o)
+		o := &p.Now[i]
+		if o.Tombstone {
+			continue
+		}
+		b.now[o.ID], b.nowAddr[o.Addr()], b.names[o.ID] = o, o, nameOf(*o)
+		if o.Stack == p.Stack && o.Address != "" {
+			b.here[o.Address] = o
 		}
 	}
 	for _, o := range p.Then {
@@ -74,7 +80,7 @@ func newRollback(p Past) *rollback {
 	}
 	for i := range b.then {
 		t := &b.then[i]
-		b.thenAddr[t.Addr()] = t
+		b.thenAddr[t.Addr()], b.lived[t.ID] = t, true
 		if n := b.now[t.ID]; t.Stack == p.Stack && (n == nil || n.Stack == p.Stack || n.Stack == "") {
 			b.names[t.ID] = nameOf(*t)
 		}
@@ -110,7 +116,7 @@ func (b *rollback) keep(n *store.Object) {
 			value[a.Name] = cty.NullVal(a.Type)
 		}
 	}
-	b.add(n, schema.Object{
+	b.objects = append(b.objects, schema.Object{
 		Kind: n.Kind, Address: n.Address, Value: cty.ObjectVal(value), Sensitive: n.Sensitive,
 		Lifecycle: schema.Lifecycle{PreventDestroy: n.Protected, IgnoreAll: true},
 	})
@@ -140,7 +146,7 @@ func (b *rollback) restore(t, n *store.Object, address string) {
 		b.warn(address, cty.GetAttrPath(a.Name), fmt.Sprintf("the %s of %s is not rolled back: past secrets are not kept", a.Name, t.Addr()),
 			"It stays as it is now.")
 	}
-	b.add(t, schema.Object{
+	b.objects = append(b.objects, schema.Object{
 		Kind: t.Kind, Address: address, Value: cty.ObjectVal(value), Lifecycle: lifecycle,
 		Sensitive: slices.Compact(slices.Sorted(slices.Values(slices.Concat(t.Sensitive, n.Sensitive)))),
 	})
@@ -153,7 +159,7 @@ func (b *rollback) takeBack(t, n *store.Object) {
 		b.refuse(t.Address, t.Addr().String()+" cannot be taken back", err.Error())
 		return
 	}
-	if b.occupied(t) {
+	if b.occupied(t, b.here[t.Address]) {
 		return
 	}
 	b.imports = append(b.imports, schema.Import{To: to, ID: n.Addr()})
@@ -162,7 +168,7 @@ func (b *rollback) takeBack(t, n *store.Object) {
 
 // recreate asks for an object that is gone. One of its block or name, made since, takes its part.
 func (b *rollback) recreate(t *store.Object) {
-	if b.occupied(t) {
+	if by := b.here[t.Address]; by != nil && b.lived[by.ID] && b.occupied(t, by) {
 		return
 	}
 	successor := b.successor(t)
@@ -182,7 +188,7 @@ func (b *rollback) recreate(t *store.Object) {
 		b.warn(t.Address, cty.GetAttrPath(a.Name), fmt.Sprintf("the %s of %s is not rolled back: past secrets are not kept", a.Name, t.Addr()),
 			t.Addr().String()+" comes back without it: write a new one in its block.")
 	}
-	b.add(t, schema.Object{
+	b.objects = append(b.objects, schema.Object{
 		Kind: t.Kind, Address: t.Address, Value: cty.ObjectVal(value), Sensitive: t.Sensitive,
 		Lifecycle: schema.Lifecycle{PreventDestroy: t.Protected},
 	})
@@ -190,15 +196,10 @@ func (b *rollback) recreate(t *store.Object) {
 
 // successor returns the object made since that a plan would take for t: by its block, else by its name.
 func (b *rollback) successor(t *store.Object) *store.Object {
-	made := func(n *store.Object) bool {
-		return n.Stack == b.Stack && n.Kind == t.Kind && !slices.ContainsFunc(b.then, func(o store.Object) bool { return o.ID == n.ID })
+	if n := b.here[t.Address]; n != nil {
+		return n
 	}
-	for _, n := range b.now {
-		if n.Address == t.Address && made(n) {
-			return n
-		}
-	}
-	if n := b.nowAddr[t.Addr()]; n != nil && made(n) {
+	if n := b.nowAddr[t.Addr()]; n != nil && n.Stack == b.Stack && !b.lived[n.ID] {
 		return n
 	}
 	return nil
@@ -221,19 +222,14 @@ func (b *rollback) judgeEmpty(t, successor *store.Object) {
 	}
 }
 
-// occupied refuses to give one address of the configuration to two objects.
-func (b *rollback) occupied(t *store.Object) bool {
-	other, taken := b.taken[t.Address]
-	if taken && t.Address != "" {
-		b.refuse(t.Address, fmt.Sprintf("%s cannot come back to %s", t.Addr(), t.Address),
-			fmt.Sprintf("%s has that address now. Move it to another one first: qod state mv %s NEW.", other, t.Address))
+// occupied refuses to give an object an address of the configuration at which another one is now.
+func (b *rollback) occupied(t, by *store.Object) bool {
+	if by == nil {
+		return false
 	}
-	return taken && t.Address != ""
-}
-
-func (b *rollback) add(of *store.Object, o schema.Object) {
-	b.taken[o.Address] = of.Addr()
-	b.objects = append(b.objects, o)
+	b.refuse(t.Address, fmt.Sprintf("%s cannot come back to %s", t.Addr(), t.Address),
+		fmt.Sprintf("%s is there now. Move it to another address first: qod state mv %s NEW.", by.Addr(), t.Address))
+	return true
 }
 
 // depend orders the objects and says which need which.
