@@ -14,7 +14,8 @@ func newDiff(a *app) *cobra.Command {
 		Use:   "diff REVISION [REVISION]",
 		Short: "Show what differs between two revisions, or between one and now",
 		Long: "diff compares the objects of the store at two revisions, as qod history lists them; without a second one with now.\n" +
-			"It looks at no files and not at the live world. With --detailed-exitcode it ends with 2 when something differs.",
+			"It looks at no files and not at the live world. Outputs are compared for one stack, not with --all.\n" +
+			"With --detailed-exitcode it ends with 2 when something differs.",
 		Example: "  qod diff 12\n  qod diff 8 12 --json",
 		Args:    cobra.RangeArgs(1, 2),
 	}
