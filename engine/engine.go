@@ -148,6 +148,11 @@ func (e *Engine) compare(snap *store.Snapshot, stack store.Stack, c schema.Desir
 			p.secrets[key] = secret
 			return e.Sealer.Fingerprint(key, []byte(secret))
 		},
+		FingerprintOutput: func(name string, v cty.Value) string {
+			// What cannot be stored has no fingerprint; the commit says why.
+			fingerprint, _ := e.Sealer.FingerprintOutput(stack.Name, schema.Output{Name: name, Value: v})
+			return fingerprint
+		},
 	})
 	p.Mode, p.Partial = o.Mode, o.Selection.Partial()
 	hidden := newConcealed(snap, c.Objects)

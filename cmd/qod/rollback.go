@@ -28,11 +28,15 @@ func newRollback(a *app) *cobra.Command {
 		Example: "  qod diff 12\n  qod rollback 12\n  qod rollback 12 --out back.qodplan && qod apply back.qodplan",
 		Args:    cobra.ExactArgs(1),
 	}
-	approve := cmd.Flags().Bool("auto-approve", false, "do not ask")
+	how := addApplyFlags(cmd)
 	out := cmd.Flags().String("out", "", "only save the plan to this file, for apply")
 	empty := cmd.Flags().Bool("allow-empty-databases", false, "let databases that were destroyed come back without their data")
 	s := scopeFlags(cmd, false)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		o, err := how.options("rollback")
+		if err != nil {
+			return err
+		}
 		stack, err := a.ownStack(s)
 		if err != nil {
 			return err
@@ -44,9 +48,6 @@ func newRollback(a *app) *cobra.Command {
 		defer w.Close()
 		if w.imagined {
 			return errNoState
-		}
-		if err := w.checkStack(cmd.Context(), stack, false); err != nil {
-			return err
 		}
 		p, err := a.planBack(cmd.Context(), w, stack, args[0], *empty)
 		if err != nil {
@@ -60,7 +61,7 @@ func newRollback(a *app) *cobra.Command {
 			return nil
 		}
 		m := &made{Plan: p, world: w, stack: stack}
-		if err := a.carryOut(cmd.Context(), m, applyOptions{approve: *approve, word: "rollback"}, a.teller()); err != nil {
+		if err := a.carryOut(cmd.Context(), m, o, a.teller()); err != nil {
 			return err
 		}
 		if len(p.Changes) > 0 {
@@ -90,7 +91,7 @@ func (a *app) planBack(ctx context.Context, w *world, stack store.Stack, text st
 	}
 	p, err := w.engine.Plan(ctx, stack, desired, engine.PlanOptions{})
 	if err != nil {
-		return nil, err
+		return nil, refused(err)
 	}
 	p.Problems = append(problems, p.Problems...)
 	for i := range p.Changes {

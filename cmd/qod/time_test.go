@@ -47,7 +47,8 @@ func (p *site) applied(blocks string) {
 func (p *site) run(code int, args ...string) string {
 	p.Helper()
 	out := &bytes.Buffer{}
-	if got := run(p.Context(), args, strings.NewReader(""), out, out); got != code {
+	a := &app{stdin: strings.NewReader(""), stdout: out, stderr: out, env: os.LookupEnv}
+	if got := a.run(p.Context(), args); got != code {
 		p.Fatalf("qod %s ended with %d, want %d:\n%s", strings.Join(args, " "), got, code, out)
 	}
 	return out.String()
