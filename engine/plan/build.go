@@ -61,6 +61,8 @@ type builder struct {
 	byBlock  map[string]*pair      // stored ones of the own stack, by address after moves
 	wantAt   map[string]*pair      // by address in the configuration
 	wantAddr map[schema.Addr]*pair
+	// configured is what the configuration has, also in a plan that desires nothing.
+	configured []schema.Object
 	// protects names the blocks with prevent_destroy, also in a plan that desires nothing.
 	protects map[string]bool
 	renames  bool // some stored object gets another name
@@ -88,7 +90,8 @@ func newBuilder(in Input) *builder {
 		byBlock: make(map[string]*pair, len(in.Actual)), wantAt: make(map[string]*pair, len(in.Desired.Objects)),
 		wantAddr: make(map[schema.Addr]*pair, len(in.Desired.Objects)), protects: map[string]bool{},
 	}
-	for _, o := range in.Desired.Objects {
+	b.configured = in.Desired.Objects
+	for _, o := range b.configured {
 		if o.Lifecycle.PreventDestroy {
 			b.protects[o.Address] = true
 		}

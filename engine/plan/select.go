@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/qod-io/qod/schema"
 )
@@ -44,7 +45,7 @@ func (b *builder) named(list []schema.Address, all []*pair, flag string) []*pair
 				found, matched = append(found, p), true
 			}
 		}
-		if !matched {
+		if !matched && !slices.ContainsFunc(b.configured, func(o schema.Object) bool { return a.holds(o.Address) }) {
 			b.unknown(address, flag)
 		}
 	}
@@ -66,7 +67,7 @@ func (b *builder) keep(p *pair) {
 		return
 	}
 	p.kept = true
-	for _, q := range b.needs(p) {
+	for _, q := range append(b.needs(p), b.namesake(p)...) {
 		b.keep(q)
 	}
 	if !p.ends() {
@@ -107,12 +108,21 @@ func (b *builder) needs(p *pair) []*pair {
 	return list
 }
 
+// namesake returns the object that has the name which p gets, if it gets another name itself.
+func (b *builder) namesake(p *pair) []*pair {
+	owner := b.byAddr[p.addr]
+	if p.want == nil || owner == nil || owner.whole() == p || owner.twin == nil || owner.twin.change == nil {
+		return nil
+	}
+	return []*pair{owner.twin}
+}
+
 // drop takes objects out of the plan, with what needs them. What an object that stays as it is refers to
 // stays too.
 func (b *builder) drop(all, excluded []*pair) {
 	needed := map[*pair][]*pair{}
 	for _, p := range all {
-		for _, q := range b.needs(p) {
+		for _, q := range append(b.needs(p), b.namesake(p)...) {
 			needed[q] = append(needed[q], p)
 		}
 	}
