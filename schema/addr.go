@@ -127,8 +127,11 @@ func (a *Attr) target(object cty.Value, name string) Addr {
 	kind, _ := Lookup(a.Ref)
 	var parts []string
 	for _, part := range kind.Key[:len(kind.Key)-1] {
-		if object.Type().HasAttribute(part) && !object.GetAttr(part).IsNull() {
-			parts = append(parts, object.GetAttr(part).AsString())
+		if !object.Type().HasAttribute(part) {
+			continue
+		}
+		if v := object.GetAttr(part); !v.IsNull() {
+			parts = append(parts, v.AsString())
 		}
 	}
 	return NewAddr(kind.Name, append(parts, name)...)

@@ -112,12 +112,14 @@ func newBuilder(in Input) *builder {
 }
 
 func (b *builder) store() {
+	pairs := make([]pair, len(b.in.Actual))
+	b.stored = make([]*pair, 0, len(pairs))
 	for i := range b.in.Actual {
-		a := &b.in.Actual[i]
+		a, p := &b.in.Actual[i], &pairs[i]
 		if a.Tombstone {
 			continue
 		}
-		p := &pair{id: a.ID, kind: a.Kind, have: a, was: a.Addr(), own: a.Stack == b.in.Stack, at: a.Address, kept: true}
+		*p = pair{id: a.ID, kind: a.Kind, have: a, was: a.Addr(), own: a.Stack == b.in.Stack, at: a.Address, kept: true}
 		p.addr = p.was
 		b.stored = append(b.stored, p)
 		b.byAddr[p.addr] = p
@@ -125,10 +127,12 @@ func (b *builder) store() {
 }
 
 func (b *builder) want() {
+	pairs := make([]pair, len(b.in.Desired.Objects))
+	b.wanted = make([]*pair, len(pairs))
 	for i := range b.in.Desired.Objects {
-		want := &b.in.Desired.Objects[i]
-		p := &pair{kind: want.Kind, want: want, addr: want.Addr(), own: true, at: want.Address, kept: true}
-		b.wanted = append(b.wanted, p)
+		want, p := &b.in.Desired.Objects[i], &pairs[i]
+		*p = pair{kind: want.Kind, want: want, addr: want.Addr(), own: true, at: want.Address, kept: true}
+		b.wanted[i] = p
 		b.wantAt[p.at] = p
 	}
 }

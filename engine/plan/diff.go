@@ -157,7 +157,7 @@ func (b *builder) cell(p *pair, c cell, d *diff) {
 // secretKept reports whether a secret stays as it is although another value is written, since its
 // version did not rise. It warns then.
 func (b *builder) secretKept(p *pair, c cell, d *diff) bool {
-	if !c.secret() || c.attr.Version == "" || absent(c.next) || absent(c.stored) || c.next.RawEquals(c.stored) {
+	if !c.secret() || c.attr.Version == "" || absent(c.next) || absent(c.stored) || equal(c.next, c.stored) {
 		return false
 	}
 	version := c.attr.Version
@@ -182,7 +182,7 @@ func drifts(have *Actual, f field, last, stored cty.Value) bool {
 	if absent(last) || absent(stored) {
 		return !absent(last) || !absent(stored)
 	}
-	return !last.RawEquals(stored) && !(f.key && folded(last, stored))
+	return !equal(last, stored) && !(f.key && folded(last, stored))
 }
 
 // same compares a value of the configuration with a stored one. References are equal when they mean
@@ -192,13 +192,13 @@ func (b *builder) same(p *pair, f field, next, stored cty.Value) bool {
 		return absent(next) && absent(stored)
 	}
 	if f.attr == nil || f.attr.Ref == "" {
-		return next.RawEquals(stored)
+		return equal(next, stored)
 	}
-	wants, holds := targets(p.wants, f.name), targets(p.holds, f.name)
+	wants := targets(p.wants, f.name)
 	if len(wants) == 0 { // only literals, such as "*"
 		return next.RawEquals(stored)
 	}
-	return slices.Equal(wants, holds)
+	return slices.Equal(wants, targets(p.holds, f.name))
 }
 
 // targets returns the ids of what an attribute refers to, sorted.
@@ -209,7 +209,9 @@ func targets(links []link, name string) []string {
 			ids = append(ids, l.to.id)
 		}
 	}
-	slices.Sort(ids)
+	if len(ids) > 1 {
+		slices.Sort(ids)
+	}
 	return ids
 }
 
@@ -246,8 +248,16 @@ func orDefault(v cty.Value, f field) cty.Value {
 
 // folded reports whether two strings differ in case only.
 func folded(a, b cty.Value) bool {
-	return a.Type() == cty.String && !a.IsNull() && !b.IsNull() && !a.RawEquals(b) &&
+	return a.Type() == cty.String && !a.IsNull() && !b.IsNull() && a.AsString() != b.AsString() &&
 		schema.Fold(a.AsString()) == schema.Fold(b.AsString())
+}
+
+// equal compares two values that are not null. RawEquals is slow, and nearly all values are text.
+func equal(a, b cty.Value) bool {
+	if a.Type() == cty.String && b.Type() == cty.String {
+		return a.AsString() == b.AsString()
+	}
+	return a.RawEquals(b)
 }
 
 // absent reports whether nothing is written: a null, or a set without elements.
