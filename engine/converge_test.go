@@ -161,6 +161,13 @@ func TestSkippedDependants(t *testing.T) {
 	if err := b.settle(t); err == nil {
 		t.Error("no error")
 	}
+	var skipped []bool
+	for _, f := range b.plan(t, desired).Live {
+		skipped = append(skipped, engine.Skipped(f))
+	}
+	if diff := cmp.Diff([]bool{false, false, true}, skipped); diff != "" {
+		t.Error(diff)
+	}
 	want := []string{
 		"tenant_db.acme/b: not provisioned yet: no room",
 		"pool.acme/p: 1 of 1 nodes missing",

@@ -91,6 +91,9 @@ func (e *Engine) observe(ctx context.Context, snap *store.Snapshot) (map[string]
 // beingDestroyed begins the message of a tombstone.
 const beingDestroyed = "still being destroyed"
 
+// waitsFor begins the message of what another object holds up.
+const waitsFor = "waits for "
+
 // pending lists what is not yet as the rows of a stack ask, in the order of the objects.
 func (e *Engine) pending(s sight, stack string) []plan.Finding {
 	var out []plan.Finding
@@ -157,16 +160,21 @@ func (e *Engine) newWaiting(snap *store.Snapshot) *waiting {
 func (w *waiting) because(o store.Object) string {
 	if o.Tombstone {
 		for _, user := range w.users[o.ID] {
-			return strings.Join(append([]string{beingDestroyed + ": waits for " + user.Addr().String()}, reasons(user)...), ", which failed: ")
+			return strings.Join(append([]string{beingDestroyed + ": " + waitsFor + user.Addr().String()}, reasons(user)...), ", which failed: ")
 		}
 		return ""
 	}
 	for _, ref := range o.Kind.Refs(o.Spec) {
 		if to, failed := w.failed[ref.To]; failed {
-			return fmt.Sprintf("waits for %s, which failed: %s", ref.To, to.Status.Message)
+			return fmt.Sprintf("%s%s, which failed: %s", waitsFor, ref.To, to.Status.Message)
 		}
 	}
 	return ""
+}
+
+// Skipped reports whether the object of a finding has no turn yet since another one failed or is still there.
+func Skipped(f plan.Finding) bool {
+	return strings.HasPrefix(f.Message, waitsFor) || strings.HasPrefix(f.Message, beingDestroyed+": "+waitsFor)
 }
 
 // Doing says in one word and a half what is done about a finding, as in "provisioning tenant_db.acme/sales".
