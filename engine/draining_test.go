@@ -13,6 +13,9 @@ import (
 // A plan says what live work ends with it, and asks no node where none does.
 func TestDraining(t *testing.T) {
 	pool := func(json string) schema.Object { return object(t, "pool", "pool.p", json, "tenant_db.a") }
+	asPool := func(json string) func([]schema.Object) []schema.Object {
+		return func(d []schema.Object) []schema.Object { d[3] = pool(json); return d }
+	}
 	const busy = "2 sessions (1 in a transaction), 1 running statement: they have up to 30s to end"
 	tests := map[string]struct {
 		change func(desired []schema.Object) []schema.Object
@@ -21,35 +24,25 @@ func TestDraining(t *testing.T) {
 		asked  int
 	}{
 		"roll": {
-			func(d []schema.Object) []schema.Object {
-				d[3] = pool(`{"tenant":"acme","name":"p","tenant_db":"a","threads":4,"nodes":{"dual":2}}`)
-				return d
-			}, engine.Load{Sessions: 2, Transactions: 1, Statements: 1}, []string{"pool.acme/p: " + busy}, 1,
+			asPool(`{"tenant":"acme","name":"p","tenant_db":"a","threads":4,"nodes":{"dual":2}}`),
+			engine.Load{Sessions: 2, Transactions: 1, Statements: 1}, []string{"pool.acme/p: " + busy}, 1,
 		},
 		"suspend": {
-			func(d []schema.Object) []schema.Object {
-				d[3] = pool(`{"tenant":"acme","name":"p","tenant_db":"a","suspended":true,"nodes":{"dual":2}}`)
-				return d
-			}, engine.Load{Sessions: 1}, []string{"pool.acme/p: 1 session: they have up to 30s to end"}, 1,
+			asPool(`{"tenant":"acme","name":"p","tenant_db":"a","suspended":true,"nodes":{"dual":2}}`),
+			engine.Load{Sessions: 1}, []string{"pool.acme/p: 1 session: they have up to 30s to end"}, 1,
 		},
 		"fewer nodes": {
-			func(d []schema.Object) []schema.Object {
-				d[3] = pool(`{"tenant":"acme","name":"p","tenant_db":"a","nodes":{"dual":1}}`)
-				return d
-			}, engine.Load{Statements: 3, Silent: 1}, []string{"pool.acme/p: 3 running statements: they have up to 30s to end; " +
+			asPool(`{"tenant":"acme","name":"p","tenant_db":"a","nodes":{"dual":1}}`),
+			engine.Load{Statements: 3, Silent: 1}, []string{"pool.acme/p: 3 running statements: they have up to 30s to end; " +
 				"1 node does not answer, and what it does is not known"}, 1,
 		},
 		"more nodes": {
-			func(d []schema.Object) []schema.Object {
-				d[3] = pool(`{"tenant":"acme","name":"p","tenant_db":"a","nodes":{"dual":3}}`)
-				return d
-			}, engine.Load{Sessions: 2}, nil, 0,
+			asPool(`{"tenant":"acme","name":"p","tenant_db":"a","nodes":{"dual":3}}`),
+			engine.Load{Sessions: 2}, nil, 0,
 		},
 		"live setting": {
-			func(d []schema.Object) []schema.Object {
-				d[3] = pool(`{"tenant":"acme","name":"p","tenant_db":"a","statement_timeout":"5s","nodes":{"dual":2}}`)
-				return d
-			}, engine.Load{Sessions: 2}, nil, 0,
+			asPool(`{"tenant":"acme","name":"p","tenant_db":"a","statement_timeout":"5s","nodes":{"dual":2}}`),
+			engine.Load{Sessions: 2}, nil, 0,
 		},
 		"idle": {
 			func(d []schema.Object) []schema.Object { return append(d[:3], d[4:]...) }, engine.Load{}, nil, 1,
