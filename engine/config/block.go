@@ -14,14 +14,17 @@ import (
 
 // instance is one object of a block.
 type instance struct {
-	block  *block
-	key    string // of for_each
-	object schema.Object
-	marks  []objectMark // the objects its value was computed from
-	ctx    *hcl.EvalContext
+	evaluation *evaluation
+	block      *block
+	key        string // of for_each
+	object     schema.Object
+	marks      []objectMark // the objects its value was computed from
+	ctx        *hcl.EvalContext
 	// secret lists attributes and blocks that hold a sensitive value.
 	secret map[string]bool
-	diags  hcl.Diagnostics
+	// plain is the value that others see, without marks; NilVal when something is wrong.
+	plain cty.Value
+	diags hcl.Diagnostics
 }
 
 // instanceNote is the Extra of diagnostics about one instance of a block with for_each.
@@ -37,7 +40,7 @@ func (n instanceNote) UnwrapDiagnosticExtra() any { return n.wrapped }
 func (e *evaluation) evaluateBlock(b *block) {
 	ctx := e.context(e.uses[b.node])
 	if b.forEach == nil {
-		e.values[b.node] = e.evaluateInstance(&instance{block: b, ctx: ctx})
+		e.values[b.node] = e.evaluateInstance(&instance{evaluation: e, block: b, ctx: ctx})
 		return
 	}
 	items, diags := e.expand(b, ctx)
@@ -57,7 +60,7 @@ func (e *evaluation) evaluateBlock(b *block) {
 			}
 		}
 		child.Variables = map[string]cty.Value{"each": cty.ObjectVal(each)}
-		values[key] = e.evaluateInstance(&instance{block: b, key: key, ctx: child})
+		values[key] = e.evaluateInstance(&instance{evaluation: e, block: b, key: key, ctx: child})
 	}
 	e.values[b.node] = cty.ObjectVal(values)
 }
@@ -126,8 +129,8 @@ func (e *evaluation) evaluateInstance(inst *instance) cty.Value {
 		return cty.UnknownVal(b.kind.Type())
 	}
 	e.objects = append(e.objects, inst)
-	mark := objectMark{b.node, inst.object.Address}
-	return inst.visible(complete).Mark(mark)
+	inst.plain = complete
+	return inst.visible(complete).Mark(objectMark{b.kind.Name, b.node.String(), inst.object.Address})
 }
 
 // noted returns the instance's diagnostics; those of one of many say which.
@@ -160,29 +163,32 @@ func (inst *instance) hides(name string) bool {
 
 // needs lists the addresses of the objects that the instance refers to. Marks say it exactly; where a
 // function lost them, all objects of the block count.
-func (e *evaluation) needs(inst *instance) map[string]bool {
+func (inst *instance) needs() map[string]bool {
+	e := inst.evaluation
 	needs := map[string]bool{}
-	exact := map[node]bool{}
+	exact := map[string]bool{}
 	for _, m := range inst.marks {
 		needs[m.address] = true
-		exact[m.node] = true
+		exact[m.block] = true
 	}
-	refs := e.throughLocals(e.uses[inst.block.node])
+	refs := e.throughLocals(inst.block.node)
 	for _, ref := range refs {
-		exact[ref.node] = exact[ref.node] || ref.keyed
+		exact[ref.node.String()] = exact[ref.node.String()] || ref.keyed
 	}
-	for _, ref := range append(refs, e.dependsOn[inst.block.node]...) {
-		b := e.config.byNode[ref.node]
-		listed := slices.ContainsFunc(e.dependsOn[inst.block.node], func(r reference) bool { return r == ref })
-		switch {
-		case ref.keyed:
-			needs[b.address(ref.key)] = true
-		case !exact[ref.node] || listed:
-			for _, other := range e.byBlock[ref.node] {
-				needs[other.object.Address] = true
+	add := func(refs []reference, listed bool) {
+		for _, ref := range refs {
+			switch {
+			case ref.keyed:
+				needs[e.module.blockOf[ref.node].address(ref.key)] = true
+			case listed || !exact[ref.node.String()]:
+				for _, other := range e.byBlock[ref.node] {
+					needs[other.object.Address] = true
+				}
 			}
 		}
 	}
+	add(refs, false)
+	add(e.dependsOn[inst.block.node], true)
 	for address := range needs {
 		if _, exists := e.instances[address]; !exists {
 			delete(needs, address)
@@ -192,10 +198,10 @@ func (e *evaluation) needs(inst *instance) map[string]bool {
 }
 
 // throughLocals replaces references to local values with those that the local values make.
-func (e *evaluation) throughLocals(refs []reference) []reference {
+func (e *evaluation) throughLocals(n node) []reference {
 	var out []reference
 	seen := map[node]bool{}
-	queue := slices.Clone(refs)
+	queue := slices.Clone(e.uses[n])
 	for len(queue) > 0 {
 		ref := queue[0]
 		queue = queue[1:]

@@ -5,7 +5,6 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hcldec"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
@@ -38,26 +37,25 @@ func (d *Desired) Range(address string, path cty.Path) hcl.Range {
 	return inst.rangeOf(inst.object.Value, path)
 }
 
-func (inst *instance) header() hcl.Range { return inst.block.src.DefRange() }
+func (inst *instance) header() hcl.Range { return inst.block.header }
 
 // keyRange is where the object gets its name from.
 func (inst *instance) keyRange() hcl.Range {
-	src := inst.block.src
-	if attr, ok := src.Body.Attributes["name"]; ok {
+	if attr, ok := inst.block.attrs["name"]; ok {
 		return attr.Expr.Range()
 	}
 	if inst.block.forEach != nil {
 		return inst.block.forEach.Range()
 	}
-	return src.DefRange()
+	return inst.header()
 }
 
 // attrRange is the range of an argument's expression, or of the block's header when it is not written.
 func (inst *instance) attrRange(name string) hcl.Range {
-	if _, ok := inst.block.src.Body.Attributes[name]; !ok {
-		return inst.header()
+	if attr, ok := inst.block.attrs[name]; ok {
+		return attr.Expr.Range()
 	}
-	return hcldec.SourceRange(inst.block.src.Body, &hcldec.AttrSpec{Name: name})
+	return inst.header()
 }
 
 func (inst *instance) rangeOf(value cty.Value, path cty.Path) hcl.Range {
@@ -68,51 +66,66 @@ func (inst *instance) rangeOf(value cty.Value, path cty.Path) hcl.Range {
 	if !ok {
 		return inst.header()
 	}
-	if _, isBlock := inst.block.kind.Block(first.Name); !isBlock {
+	spec, isBlock := inst.block.kind.Block(first.Name)
+	if !isBlock {
 		return inst.attrRange(first.Name)
 	}
-	nested, rest := inst.nestedBlock(first.Name, path[1:])
+	nested, rest := inst.nestedBlock(spec, path[1:])
 	if nested == nil {
 		return inst.header()
 	}
 	if len(rest) > 0 {
 		if step, ok := rest[0].(cty.GetAttrStep); ok {
-			if attr, written := nested.Body.Attributes[step.Name]; written {
+			if attr, written := inst.arguments(nested)[step.Name]; written {
 				return attr.Expr.Range()
 			}
 		}
 	}
-	return nested.DefRange()
+	return header(nested)
+}
+
+// arguments returns what is written in a nested block.
+func (inst *instance) arguments(nested *hcl.Block) hcl.Attributes {
+	content, _, _ := nested.Body.PartialContent(hcldec.ImpliedSchema(inst.nestedSpec(nested.Type)))
+	return content.Attributes
+}
+
+func (inst *instance) nestedSpec(name string) hcldec.Spec {
+	switch spec := inst.block.kind.Spec()[name].(type) {
+	case *hcldec.BlockSetSpec:
+		return spec.Nested
+	case *hcldec.BlockSpec:
+		return spec.Nested
+	}
+	return hcldec.ObjectSpec{}
 }
 
 // nestedBlock returns the nested block that path leads to, and the rest of the path inside it. An
 // index step is an element of the set, which has no other identity than its value.
-func (inst *instance) nestedBlock(name string, path cty.Path) (*hclsyntax.Block, cty.Path) {
-	spec, _ := inst.block.kind.Block(name)
+func (inst *instance) nestedBlock(spec *schema.Block, path cty.Path) (*hcl.Block, cty.Path) {
 	var element cty.Value
 	if !spec.Single && len(path) > 0 {
 		if step, ok := path[0].(cty.IndexStep); ok {
 			element, path = step.Key, path[1:]
 		}
 	}
-	var first *hclsyntax.Block
-	for _, b := range inst.block.src.Body.Blocks {
-		if b.Type != name {
+	var first *hcl.Block
+	for _, b := range inst.block.nested {
+		if b.Type != spec.Name {
 			continue
 		}
 		if first == nil {
 			first = b
 		}
-		if element != cty.NilVal && inst.decodesTo(spec, b, element) {
+		if element != cty.NilVal && inst.decodesTo(b, element) {
 			return b, path
 		}
 	}
 	return first, path
 }
 
-func (inst *instance) decodesTo(spec *schema.Block, b *hclsyntax.Block, element cty.Value) bool {
-	nested := inst.block.kind.Spec()[spec.Name].(*hcldec.BlockSetSpec).Nested
-	v, diags := hcldec.Decode(b.Body, nested, inst.ctx)
+func (inst *instance) decodesTo(b *hcl.Block, element cty.Value) bool {
+	v, diags := hcldec.Decode(b.Body, inst.nestedSpec(b.Type), inst.ctx)
 	if diags.HasErrors() {
 		return false
 	}

@@ -7,9 +7,21 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// duplicateKeys finds object expressions in which a constant key is written twice. HCL itself lets the
-// last one win without a word.
-func duplicateKeys(root hclsyntax.Node) hcl.Diagnostics {
+// duplicateKeys finds objects of a file in which a constant key is written twice. HCL itself lets the last
+// one win without a word; in JSON the objects that stand for blocks count too.
+func duplicateKeys(file *hcl.File) hcl.Diagnostics {
+	if body, ok := file.Body.(*hclsyntax.Body); ok {
+		return duplicateObjectKeys(body)
+	}
+	return duplicateJSONKeys(file)
+}
+
+func duplicateKey(key string, rng, before hcl.Range) *hcl.Diagnostic {
+	return failAt(rng, "Duplicate object key",
+		"The key %q is set already at %s, and a key has one value.", key, before.String())
+}
+
+func duplicateObjectKeys(root hclsyntax.Node) hcl.Diagnostics {
 	return hclsyntax.VisitAll(root, func(n hclsyntax.Node) hcl.Diagnostics {
 		object, ok := n.(*hclsyntax.ObjectConsExpr)
 		if !ok {
@@ -24,8 +36,7 @@ func duplicateKeys(root hclsyntax.Node) hcl.Diagnostics {
 			}
 			rng := item.KeyExpr.Range()
 			if before, taken := first[key]; taken {
-				diags = append(diags, failAt(rng, "Duplicate object key",
-					"The key %q is set already at %s, and a key has one value.", key, before.String()))
+				diags = append(diags, duplicateKey(key, rng, before))
 				continue
 			}
 			first[key] = rng
@@ -44,4 +55,33 @@ func constantKey(expr hclsyntax.Expression) (string, bool) {
 		return "", false
 	}
 	return v.AsString(), true
+}
+
+// duplicateJSONKeys goes by tokens of a file that parses.
+func duplicateJSONKeys(file *hcl.File) hcl.Diagnostics {
+	var diags hcl.Diagnostics
+	var objects []map[string]hcl.Range
+	tokens := lexJSON(file.Bytes, file.Body.MissingItemRange().Filename)
+	for i, t := range tokens {
+		switch t.Type {
+		case hclsyntax.TokenOBrace:
+			objects = append(objects, map[string]hcl.Range{})
+		case hclsyntax.TokenCBrace:
+			objects = objects[:max(0, len(objects)-1)]
+		case hclsyntax.TokenQuotedLit:
+			if i+2 >= len(tokens) || tokens[i+2].Type != hclsyntax.TokenColon || len(objects) == 0 {
+				continue
+			}
+			key, first := jsonText(t.Bytes), objects[len(objects)-1]
+			before, taken := first[key]
+			switch {
+			case key == "//":
+			case taken:
+				diags = append(diags, duplicateKey(key, t.Range, before))
+			default:
+				first[key] = t.Range
+			}
+		}
+	}
+	return diags
 }

@@ -1,93 +1,90 @@
 package config
 
 import (
-	"errors"
-	"fmt"
 	"maps"
-	"slices"
-	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
-
-	"github.com/qod-io/qod/engine/graph"
-	"github.com/qod-io/qod/schema"
 )
 
-// evaluation is one run of Evaluate.
-type evaluation struct {
+// run is one run of Evaluate, over all modules.
+type run struct {
 	config    *Config
 	files     map[string]*hcl.File
-	functions map[string]function.Function
-	variables map[string]cty.Value // marked when sensitive
-	values    map[node]cty.Value   // of locals and blocks, once evaluated
-	uses      map[node][]reference // what a local or block refers to, but for depends_on
-	dependsOn map[node][]reference // depends_on of a block
+	analyses  map[*module]*analysis
 	instances map[string]*instance // by address
-	byBlock   map[node][]*instance // in order of keys
 	objects   []*instance          // those without errors, in order of evaluation
 	diags     hcl.Diagnostics
+}
+
+// evaluation is that of the root, or of a module for one of its calls.
+type evaluation struct {
+	*run
+	module *module
+	*analysis
+	functions map[string]function.Function
+	variables map[string]cty.Value // marked when sensitive
+	fixed     map[string]cty.Value // what expressions see whatever they refer to
+	values    map[node]cty.Value   // of locals and blocks, once evaluated
+	byBlock   map[node][]*instance // in order of keys
 }
 
 // Evaluate says what the configuration asks for. Desired is never nil; it has objects only when neither
 // Load nor Evaluate met an error.
 func (c *Config) Evaluate(in Inputs) (*Desired, hcl.Diagnostics) {
 	d := &Desired{Stack: c.stack, StackRange: c.stackRange, files: c.Files()}
-	e := &evaluation{
-		config:    c,
-		files:     d.files,
-		functions: functions(c.dir),
-		values:    map[node]cty.Value{},
-		uses:      map[node][]reference{},
-		dependsOn: map[node][]reference{},
-		instances: map[string]*instance{},
-		byBlock:   map[node][]*instance{},
-	}
+	r := &run{config: c, files: d.files, analyses: map[*module]*analysis{}, instances: map[string]*instance{}}
 	values, diags := c.variableValues(in, d.files)
-	e.report(diags)
-	e.variables = values
+	r.report(diags)
+	for _, m := range c.modules {
+		r.analyses[m] = r.analyse(m)
+	}
+	r.evaluation(c.root, values).walk()
+	r.refuseSameKey()
+	d.instances = r.instances
+	if !r.diags.HasErrors() && !c.failed {
+		d.Objects = r.ordered()
+	}
+	if r.diags.HasErrors() {
+		d.Objects = nil
+	}
+	return d, sorted(r.diags)
+}
+
+func (r *run) report(diags hcl.Diagnostics) { r.diags = append(r.diags, diags...) }
+
+func (r *run) evaluation(m *module, variables map[string]cty.Value) *evaluation {
+	return &evaluation{
+		run: r, module: m, analysis: r.analyses[m], functions: functions(m.dir), variables: variables,
+		fixed:  map[string]cty.Value{"var": cty.ObjectVal(variables)},
+		values: map[node]cty.Value{}, byBlock: map[node][]*instance{},
+	}
+}
+
+// walk evaluates everything in the module.
+func (e *evaluation) walk() {
 	e.validate()
-	e.collectUses()
-	for _, n := range e.order() {
-		if l := e.local(n); l != nil {
+	for _, n := range e.order {
+		if l, ok := e.module.localOf[n]; ok {
 			e.evaluateLocal(l)
 			continue
 		}
-		e.evaluateBlock(c.byNode[n])
+		e.evaluateBlock(e.module.blockOf[n])
 	}
-	e.refuseSameKey()
-	d.instances = e.instances
-	if !e.diags.HasErrors() && !c.failed {
-		d.Objects = e.ordered()
-	}
-	if e.diags.HasErrors() {
-		d.Objects = nil
-	}
-	return d, sorted(e.diags)
-}
-
-func (e *evaluation) report(diags hcl.Diagnostics) { e.diags = append(e.diags, diags...) }
-
-func (e *evaluation) local(n node) *local {
-	i := slices.IndexFunc(e.config.locals, func(l *local) bool { return l.node == n })
-	if i < 0 {
-		return nil
-	}
-	return e.config.locals[i]
 }
 
 // validate runs the rules of the variables. Sensitive values are marked already, so that no rule's
 // message can show one.
 func (e *evaluation) validate() {
 	ctx := e.context(nil)
-	for _, v := range e.config.variables {
+	for _, v := range e.module.variables {
 		if !e.variables[v.name].IsWhollyKnown() {
 			continue
 		}
 		for _, rule := range v.validations {
 			traversals := append(rule.condition.Variables(), rule.message.Variables()...)
-			if _, diags := e.config.references(traversals, scope{onlyVars: true}); diags.HasErrors() {
+			if _, diags := e.module.references(traversals, scope{onlyVars: true}); diags.HasErrors() {
 				e.report(diags)
 				continue
 			}
@@ -125,107 +122,39 @@ func (e *evaluation) check(v *variable, rule validation, ctx *hcl.EvalContext) h
 	return append(diags, &hcl.Diagnostic{
 		Severity: hcl.DiagError, Summary: "Invalid value for var." + v.name,
 		Detail:  text + "\n\nThis is what the rule at " + rule.condition.Range().String() + " says.",
-		Subject: v.src.DefRange().Ptr(), Expression: rule.condition, EvalContext: ctx,
+		Subject: header(v.src).Ptr(), Expression: rule.condition, EvalContext: ctx,
 	})
-}
-
-// collectUses finds what refers to what, and reports references to nothing.
-func (e *evaluation) collectUses() {
-	for _, l := range e.config.locals {
-		refs, diags := e.config.references(l.attr.Expr.Variables(), scope{})
-		e.report(diags)
-		e.uses[l.node] = refs
-	}
-	for _, b := range e.config.blocks {
-		refs, dependsOn, diags := e.config.uses(b)
-		e.report(diags)
-		e.uses[b.node], e.dependsOn[b.node] = refs, dependsOn
-	}
-}
-
-// order returns locals and blocks so that each comes after what it refers to.
-func (e *evaluation) order() []node {
-	g := graph.New[node]()
-	for _, l := range e.config.locals {
-		g.Add(l.node)
-	}
-	for _, b := range e.config.blocks {
-		g.Add(b.node)
-	}
-	for from, refs := range e.allUses() {
-		for _, ref := range refs {
-			if e.config.declares(ref.node) {
-				g.Connect(from, ref.node)
-			}
-		}
-	}
-	order, err := g.Order()
-	var cycle *graph.CycleError[node]
-	if errors.As(err, &cycle) {
-		e.reportCycle(cycle.Path)
-	}
-	return order
-}
-
-// allUses yields each node with all it refers to, in order of files.
-func (e *evaluation) allUses() func(func(node, []reference) bool) {
-	return func(yield func(node, []reference) bool) {
-		for _, l := range e.config.locals {
-			if !yield(l.node, e.uses[l.node]) {
-				return
-			}
-		}
-		for _, b := range e.config.blocks {
-			if !yield(b.node, append(slices.Clone(e.uses[b.node]), e.dependsOn[b.node]...)) {
-				return
-			}
-		}
-	}
-}
-
-func (e *evaluation) reportCycle(path []node) {
-	var lines []string
-	var first hcl.Range
-	for i, from := range path[:len(path)-1] {
-		refs := append(slices.Clone(e.uses[from]), e.dependsOn[from]...)
-		at := slices.IndexFunc(refs, func(r reference) bool { return r.node == path[i+1] })
-		if i == 0 {
-			first = refs[at].rng
-		}
-		lines = append(lines, fmt.Sprintf("  %s refers to %s at %s", from, path[i+1], refs[at].rng))
-	}
-	detail := "These need each other, so none can come first:\n\n"
-	if len(lines) == 1 {
-		detail = "A block cannot refer to itself:\n\n"
-	}
-	e.report(hcl.Diagnostics{failAt(first, "Reference cycle", "%s", detail+strings.Join(lines, "\n"))})
 }
 
 // context returns what expressions see that refer to refs. What is not declared, or could not be
 // evaluated, is unknown there: it has been reported, and HCL must not report it again.
 func (e *evaluation) context(refs []reference) *hcl.EvalContext {
-	roots := map[string]map[string]cty.Value{"var": e.variables}
-	vars := map[string]cty.Value{}
+	vars := maps.Clone(e.fixed)
+	unusable := map[string]bool{}
+	named := map[string]map[string]cty.Value{}
 	for _, ref := range refs {
 		root, name := ref.node.root, ref.node.name
 		if name == "" {
-			vars[root] = cty.DynamicVal
+			vars[root], unusable[root] = cty.DynamicVal, true
 			continue
 		}
-		if roots[root] == nil {
-			roots[root] = map[string]cty.Value{}
+		if named[root] == nil {
+			named[root] = map[string]cty.Value{}
+			if fixed, ok := e.fixed[root]; ok {
+				named[root] = fixed.AsValueMap()
+			}
 		}
 		value, ok := e.values[ref.node]
 		if !ok {
 			value = cty.DynamicVal
 		}
-		if root == "var" {
-			roots[root] = maps.Clone(roots[root])
+		if named[root] == nil {
+			named[root] = map[string]cty.Value{}
 		}
-		roots[root][name] = value
+		named[root][name] = value
 	}
-	for root, values := range roots {
-		if _, unusable := vars[root]; !unusable {
+	for root, values := range named {
+		if !unusable[root] {
 			vars[root] = cty.ObjectVal(values)
 		}
 	}
@@ -245,58 +174,4 @@ func (e *evaluation) evaluateLocal(l *local) {
 		value = cty.DynamicVal
 	}
 	e.values[l.node] = value
-}
-
-// refuseSameKey finds two blocks that describe one object.
-func (e *evaluation) refuseSameKey() {
-	first := map[schema.Addr]*instance{}
-	for _, inst := range e.objects {
-		addr := inst.object.Addr()
-		before, taken := first[addr]
-		if !taken {
-			first[addr] = inst
-			continue
-		}
-		e.report(hcl.Diagnostics{failAt(inst.keyRange(), "Object declared twice",
-			"%s and %s (at %s) are both %s: an object has one block. Give one of them another name, or remove it.",
-			inst.object.Address, before.object.Address, before.keyRange(), addr)})
-	}
-}
-
-// ordered returns the objects in order of dependency, with DependsOn filled in.
-func (e *evaluation) ordered() []schema.Object {
-	byAddr := map[schema.Addr]string{}
-	for _, inst := range e.objects {
-		byAddr[inst.object.Addr()] = inst.object.Address
-	}
-	g := graph.New[string]()
-	for _, inst := range e.objects {
-		g.Add(inst.object.Address)
-	}
-	for _, inst := range e.objects {
-		needs := e.needs(inst)
-		for _, ref := range inst.object.Kind.Refs(inst.object.Value) {
-			if address, here := byAddr[ref.To]; here {
-				needs[address] = true
-			}
-		}
-		delete(needs, inst.object.Address)
-		inst.object.DependsOn = slices.Sorted(maps.Keys(needs))
-		for _, address := range inst.object.DependsOn {
-			g.Connect(inst.object.Address, address)
-		}
-	}
-	order, err := g.Order()
-	var cycle *graph.CycleError[string]
-	if errors.As(err, &cycle) {
-		inst := e.instances[cycle.Path[0]]
-		e.report(hcl.Diagnostics{failAt(inst.header(), "Reference cycle",
-			"These need each other, by reference, by name or by depends_on, so none can come first: %s.",
-			strings.Join(cycle.Path, " -> "))})
-	}
-	objects := make([]schema.Object, 0, len(order))
-	for _, address := range order {
-		objects = append(objects, e.instances[address].object)
-	}
-	return objects
 }

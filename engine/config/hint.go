@@ -23,7 +23,7 @@ func addHints(diags hcl.Diagnostics) hcl.Diagnostics {
 		switch d.Summary {
 		case "Unsupported attribute", "Invalid index", "Missing map element":
 			d.Detail += attributeHint(d)
-		case "Unsupported argument":
+		case "Unsupported argument", "Extraneous JSON object property":
 			d.Detail += argumentHint(d.Detail)
 		}
 	}
@@ -105,10 +105,10 @@ func namesHint(name string, of cty.Value) string {
 		return suggestion
 	}
 	for _, m := range instances {
-		kind, _ := schema.Lookup(m.node.root)
-		if m.address != m.node.String() && slices.Contains(kind.Names(), name) {
+		kind, _ := schema.Lookup(m.kind)
+		if m.address != m.block && slices.Contains(kind.Names(), name) {
 			return fmt.Sprintf(" %s has for_each, so this is an attribute of each of its objects: %s.%s.",
-				m.node, m.address, name)
+				m.block, m.address, name)
 		}
 	}
 	if len(names) > 0 && len(names) <= 20 {

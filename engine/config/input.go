@@ -14,7 +14,7 @@ import (
 )
 
 // Inputs are the values that variables are given from outside. A later source wins: the default, the
-// environment, *.auto.qodvars.hcl files of the directory in lexical order, then Given in its order.
+// environment, *.auto.qodvars.hcl and .json files of the directory in lexical order, then Given in its order.
 type Inputs struct {
 	Given []Given
 	// Env looks up an environment variable, as os.LookupEnv does; nil stands for an empty
@@ -43,7 +43,7 @@ type inputs struct {
 // one, which is an error in the diagnostics. Files it reads are added to files.
 func (c *Config) variableValues(in Inputs, files map[string]*hcl.File) (map[string]cty.Value, hcl.Diagnostics) {
 	g := &inputs{config: c, files: files, values: map[string]cty.Value{}, incomplete: c.autoBroken}
-	for _, v := range c.variables {
+	for _, v := range c.root.variables {
 		if v.def != cty.NilVal {
 			g.values[v.name] = v.def
 		}
@@ -62,18 +62,18 @@ func (c *Config) variableValues(in Inputs, files map[string]*hcl.File) (map[stri
 			g.readFile(given.File)
 			continue
 		}
-		v, declared := c.variable(given.Name)
+		v, declared := c.root.variable(given.Name)
 		if declared {
 			g.addText(v, given.Value, "from -var")
 			continue
 		}
-		if !c.broken {
+		if !c.root.broken {
 			g.diags = append(g.diags, failure("Value for undeclared variable", fmt.Sprintf(
 				"-var gives a value for %q, and no variable of that name is declared.%s",
-				given.Name, schema.DidYouMean(given.Name, c.variableNames())))...)
+				given.Name, schema.DidYouMean(given.Name, c.root.variableNames())))...)
 		}
 	}
-	for _, v := range c.variables {
+	for _, v := range c.root.variables {
 		g.finish(v)
 	}
 	return g.values, g.diags
@@ -89,7 +89,7 @@ func (g *inputs) finish(v *variable) {
 		value = cty.UnknownVal(v.valueType())
 	}
 	if !ok && !g.incomplete {
-		g.diags = append(g.diags, failAt(v.src.DefRange(), "No value for variable",
+		g.diags = append(g.diags, failAt(header(v.src), "No value for variable",
 			"var.%s has no default, so it needs a value: -var '%s=...', the environment variable QOD_VAR_%s, or a line in a "+
 				"file given with -var-file or named *.auto.qodvars.hcl.", v.name, v.name, v.name))
 	}
@@ -111,14 +111,14 @@ func (g *inputs) addText(v *variable, text, from string) {
 	if v.sensitive {
 		masks = []hcl.Range{all}
 	}
-	file.Nav = &navigation{masks: masks}
+	file.Nav = &navigation{find: func() ([]hcl.Range, []hcl.Range) { return masks, nil }}
 	g.files[filename] = file
 
 	value := cty.StringVal(text)
 	if !v.verbatim() {
 		expr, diags := hclsyntax.ParseExpression([]byte(text), filename, hcl.InitialPos)
 		if !diags.HasErrors() {
-			g.diags = append(g.diags, v.withhold(duplicateKeys(expr))...)
+			g.diags = append(g.diags, v.withhold(duplicateObjectKeys(expr))...)
 			value, diags = expr.Value(nil)
 		}
 		if diags.HasErrors() {
@@ -159,21 +159,29 @@ func (g *inputs) readFile(path string) {
 	if file == nil {
 		return
 	}
-	g.files[path] = g.config.masked(path, file)
+	g.files[path] = g.config.masked(path, file, diags.HasErrors())
 	g.addFile(file)
 }
 
 func (g *inputs) addFile(file *hcl.File) {
+	if _, native := file.Body.(*hclsyntax.Body); !native {
+		keys := duplicateKeys(file)
+		g.diags = append(g.diags, guard(keys, g.files, nil)...)
+		if len(keys) > 0 {
+			g.incomplete = true
+			return
+		}
+	}
 	attrs, diags := file.Body.JustAttributes()
 	g.diags = append(g.diags, diags...)
 	for _, attr := range sortedAttributes(attrs) {
-		v, declared := g.config.variable(attr.Name)
+		v, declared := g.config.root.variable(attr.Name)
 		if !declared {
 			g.undeclared(attr)
 			continue
 		}
 		if expr, ok := attr.Expr.(hclsyntax.Expression); ok {
-			g.diags = append(g.diags, v.withhold(duplicateKeys(expr))...)
+			g.diags = append(g.diags, v.withhold(duplicateObjectKeys(expr))...)
 		}
 		value, diags := attr.Expr.Value(nil)
 		g.diags = append(g.diags, v.withhold(diags)...)
@@ -186,10 +194,10 @@ func (g *inputs) addFile(file *hcl.File) {
 }
 
 func (g *inputs) undeclared(attr *hcl.Attribute) {
-	if g.config.broken {
+	if g.config.root.broken {
 		return
 	}
-	names := g.config.variableNames()
+	names := g.config.root.variableNames()
 	slices.Sort(names)
 	g.diags = append(g.diags, failAt(attr.NameRange, "Value for undeclared variable",
 		"No variable %q is declared.%s", attr.Name, schema.DidYouMean(attr.Name, names)))

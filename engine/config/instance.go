@@ -7,7 +7,6 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hcldec"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
@@ -21,7 +20,7 @@ func (inst *instance) fail(rng hcl.Range, summary, format string, args ...any) {
 // failAttr reports an error about an argument, with the values its expression refers to.
 func (inst *instance) failAttr(name, summary, format string, args ...any) {
 	d := failAt(inst.attrRange(name), summary, format, args...)
-	if attr, ok := inst.block.src.Body.Attributes[name]; ok {
+	if attr, ok := inst.block.attrs[name]; ok {
 		d.Expression, d.EvalContext = attr.Expr, inst.ctx
 	}
 	inst.diags = append(inst.diags, d)
@@ -32,7 +31,9 @@ func (inst *instance) failAttr(name, summary, format string, args ...any) {
 func (inst *instance) evaluate(e *evaluation) cty.Value {
 	kind := inst.block.kind
 	decoded, diags := hcldec.Decode(inst.block.body, kind.Spec(), inst.ctx)
-	inst.diags = guard(addHints(diags), e.files, inst.ctx, inst.expressions()...)
+	if len(diags) > 0 {
+		inst.diags = guard(addHints(diags), e.files, inst.ctx, inst.expressions()...)
+	}
 	if inst.diags.HasErrors() {
 		return cty.NilVal
 	}
@@ -74,14 +75,13 @@ func (inst *instance) evaluate(e *evaluation) cty.Value {
 // expressions lists the expressions of the block, in nested blocks too.
 func (inst *instance) expressions() []hcl.Expression {
 	var out []hcl.Expression
-	add := func(body *hclsyntax.Body) {
-		for _, attr := range body.Attributes {
+	for _, attr := range inst.block.attrs {
+		out = append(out, attr.Expr)
+	}
+	for _, nested := range inst.block.nested {
+		for _, attr := range inst.arguments(nested) {
 			out = append(out, attr.Expr)
 		}
-	}
-	add(inst.block.src.Body)
-	for _, b := range inst.block.src.Body.Blocks {
-		add(b.Body)
 	}
 	return out
 }
@@ -101,7 +101,7 @@ func (inst *instance) nested(b *schema.Block, v cty.Value) cty.Value {
 	inst.secret[b.Name] = containsSensitive(v)
 	v, _ = v.UnmarkDeep()
 	want := inst.block.kind.Type().AttributeType(b.Name)
-	written := slices.ContainsFunc(inst.block.src.Body.Blocks, func(s *hclsyntax.Block) bool { return s.Type == b.Name })
+	written := slices.ContainsFunc(inst.block.nested, func(s *hcl.Block) bool { return s.Type == b.Name })
 	if !written {
 		return cty.NullVal(want)
 	}
@@ -160,7 +160,7 @@ func (inst *instance) checkKnown(value cty.Value) {
 // failUnknown reports a value that could not be computed, unless that follows from an error reported
 // before.
 func (inst *instance) failUnknown(e *evaluation, value cty.Value) {
-	if e.diags.HasErrors() || e.config.failed || inst.diags.HasErrors() {
+	if e.diags.HasErrors() || e.module.config.failed || inst.diags.HasErrors() {
 		return
 	}
 	for name, v := range value.AsValueMap() {
@@ -195,7 +195,7 @@ func (inst *instance) reportProblem(value cty.Value, p schema.Problem) {
 		message = fmt.Sprintf("The value of %s is not a valid one. %s", name, withheld)
 	}
 	message = inst.sentence(message)
-	_, written := inst.block.src.Body.Attributes[name]
+	_, written := inst.block.attrs[name]
 	switch {
 	case written:
 		inst.failAttr(name, "Invalid "+name, "%s", message)

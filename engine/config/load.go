@@ -13,38 +13,31 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclparse"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-const (
-	suffix     = ".qod.hcl"
-	autoSuffix = ".auto.qodvars.hcl"
-)
-
-// Config is the blocks of a directory, before anything is evaluated.
+// Config is the blocks of a directory and of the modules it calls, before anything is evaluated.
 type Config struct {
 	dir   string
 	files map[string]*hcl.File // with masks
 	auto  []*hcl.File          // var files that count without being named
 	// autoBroken is true when one of auto did not parse.
 	autoBroken bool
-	// broken is true when a file did not parse: what is missing may be declared there.
-	broken bool
-	failed bool // Load reported an error
+	failed     bool // Load reported an error
 
 	stack      string
 	stackRange hcl.Range
-	variables  []*variable
-	locals     []*local
-	blocks     []*block
-	byNode     map[node]*block
+	root       *module
+	modules    []*module // root first, each directory once
 }
 
-// Load reads the files of a directory named *.qod.hcl, not those of directories inside it. The Config
-// is never nil: when diagnostics hold errors, it has what could be read, for Files and for Evaluate to
-// find out what else is wrong.
+// Load reads the files of a directory named *.qod.hcl or *.qod.json, not those of directories inside it,
+// and those of the modules that they call. The Config is never nil: when diagnostics hold errors, it has
+// what could be read, for Files and for Evaluate to find out what else is wrong.
 func Load(dir string) (*Config, hcl.Diagnostics) {
-	c := &Config{dir: dir, files: map[string]*hcl.File{}, byNode: map[node]*block{}}
+	c := &Config{dir: dir, files: map[string]*hcl.File{}}
+	c.root = newModule(c, dir)
+	c.modules = []*module{c.root}
+	l := &loader{config: c, parser: hclparse.NewParser()}
 	names, autoNames, err := list(dir)
 	if err != nil {
 		c.failed = true
@@ -53,45 +46,83 @@ func Load(dir string) (*Config, hcl.Diagnostics) {
 	if len(names) == 0 {
 		c.failed = true
 		return c, failure("No configuration files", fmt.Sprintf(
-			"The directory %s has no files named *%s. `qod init` writes a first one.", dir, suffix))
+			"The directory %s has no files named *%s or *%s. `qod init` writes a first one.", dir, hclSuffix, jsonSuffix))
 	}
-
-	parser := hclparse.NewParser()
-	var diags hcl.Diagnostics
-	var bodies []*hclsyntax.Body
-	for _, name := range names {
-		file, more := parse(parser, filepath.Join(dir, name))
-		diags = append(diags, more...)
-		c.broken = c.broken || more.HasErrors()
-		if file != nil && !more.HasErrors() {
-			bodies = append(bodies, file.Body.(*hclsyntax.Body))
-		}
-	}
-	for _, name := range autoNames {
-		file, more := parse(parser, filepath.Join(dir, name))
-		diags = append(diags, more...)
-		c.autoBroken = c.autoBroken || more.HasErrors()
-		if file != nil {
-			c.auto = append(c.auto, file)
-		}
-	}
-	for _, body := range bodies {
-		diags = append(diags, c.collect(body)...)
-	}
+	diags := l.readAuto(autoNames)
+	diags = append(diags, l.read(c.root, names)...)
 	diags = append(diags, c.checkStack()...)
-
-	for name, file := range parser.Files() {
-		c.files[name] = c.masked(name, file)
-	}
-	for _, body := range bodies {
-		diags = append(diags, guard(duplicateKeys(body), c.files, nil)...)
-	}
+	diags = append(diags, guard(l.finish(), c.files, nil)...)
 	c.failed = diags.HasErrors()
 	return c, sorted(diags)
 }
 
 // Files returns the files read so far, for [WriteDiagnostics].
 func (c *Config) Files() map[string]*hcl.File { return maps.Clone(c.files) }
+
+// loader reads files into the modules of a Config.
+type loader struct {
+	config *Config
+	parser *hclparse.Parser
+	broken map[string]bool // files that did not parse, by name
+	keys   hcl.Diagnostics // of keys that are written twice: not yet looked through for secrets
+}
+
+// read parses the files of a module and sorts their blocks.
+func (l *loader) read(m *module, names []string) hcl.Diagnostics {
+	var diags hcl.Diagnostics
+	var bodies []hcl.Body
+	for _, name := range names {
+		file, more := l.parse(filepath.Join(m.dir, name))
+		diags = append(diags, more...)
+		m.broken = m.broken || more.HasErrors()
+		if file == nil || more.HasErrors() {
+			continue
+		}
+		keys := duplicateKeys(file)
+		l.keys = append(l.keys, keys...)
+		if len(keys) > 0 && isJSON(name) { // what is written twice may be a block
+			m.broken = true
+			continue
+		}
+		bodies = append(bodies, file.Body)
+	}
+	for _, body := range bodies {
+		diags = append(diags, m.collect(body)...)
+	}
+	return diags
+}
+
+func (l *loader) readAuto(names []string) hcl.Diagnostics {
+	var diags hcl.Diagnostics
+	for _, name := range names {
+		file, more := l.parse(filepath.Join(l.config.dir, name))
+		diags = append(diags, more...)
+		l.config.autoBroken = l.config.autoBroken || more.HasErrors()
+		if file != nil {
+			l.config.auto = append(l.config.auto, file)
+		}
+	}
+	return diags
+}
+
+func (l *loader) parse(path string) (*hcl.File, hcl.Diagnostics) {
+	file, diags := parse(l.parser, path)
+	if diags.HasErrors() {
+		if l.broken == nil {
+			l.broken = map[string]bool{}
+		}
+		l.broken[path] = true
+	}
+	return file, diags
+}
+
+// finish puts masks on all files, once it is known which variables are sensitive.
+func (l *loader) finish() hcl.Diagnostics {
+	for name, file := range l.parser.Files() {
+		l.config.files[name] = l.config.masked(name, file, l.broken[name])
+	}
+	return l.keys
+}
 
 func list(dir string) (names, auto []string, err error) {
 	entries, err := os.ReadDir(dir)
@@ -102,9 +133,9 @@ func list(dir string) (names, auto []string, err error) {
 		name := entry.Name()
 		switch {
 		case entry.IsDir() || strings.HasPrefix(name, "."):
-		case strings.HasSuffix(name, suffix):
+		case isConfig(name):
 			names = append(names, name)
-		case strings.HasSuffix(name, autoSuffix):
+		case strings.HasSuffix(name, autoHCLSuffix) || strings.HasSuffix(name, autoJSONSuffix):
 			auto = append(auto, name)
 		}
 	}
@@ -122,6 +153,10 @@ func parse(parser *hclparse.Parser, path string) (*hcl.File, hcl.Diagnostics) {
 			err = pathErr.Err
 		}
 		return nil, failure("File not readable", fmt.Sprintf("%s cannot be read: %v.", path, err))
+	}
+	if isJSON(path) {
+		file, diags := parser.ParseJSON(src, path)
+		return file, withoutQuotes(diags)
 	}
 	file, diags := parser.ParseHCL(src, path)
 	if file != nil && file.Body == nil {

@@ -14,7 +14,8 @@ type sensitiveMark struct{}
 
 // objectMark is on the value of an object, and on everything computed from it.
 type objectMark struct {
-	node    node
+	kind    string
+	block   string // the address without the key
 	address string
 }
 
@@ -47,7 +48,7 @@ func guard(
 		}
 		secret := inSecret(files, *d.Subject)
 		for _, expr := range exprs {
-			secret = secret || expr.Range().Overlaps(*d.Subject) && touchesSensitive(expr, ctx)
+			secret = secret || expr.Range().Overlaps(*d.Subject) && touchesSensitive(expr, files, ctx)
 		}
 		if secret {
 			d.Detail, d.Extra = withheld, nil
@@ -63,7 +64,11 @@ func inSecret(files map[string]*hcl.File, rng hcl.Range) bool {
 		return false
 	}
 	nav, ok := file.Nav.(*navigation)
-	return ok && slices.ContainsFunc(nav.secret, func(s hcl.Range) bool { return s.Overlaps(rng) })
+	if !ok {
+		return false
+	}
+	_, secret := nav.find()
+	return slices.ContainsFunc(secret, func(s hcl.Range) bool { return s.Overlaps(rng) })
 }
 
 // quotesNothing lists what HCL reports with names and types only, never with values.
@@ -74,11 +79,11 @@ func quotesNothing(summary string) bool {
 		"Inconsistent conditional result types", "Incorrect condition type", "Null condition",
 		"Invalid template interpolation value", "Unsupported argument", "Unsupported block type",
 		"Attempt to index null value", "Attempt to get attribute from null value", "Iteration over null value",
-		"Iteration over non-iterable value",
+		"Iteration over non-iterable value", "Extraneous JSON object property",
 	}, summary)
 }
 
-func touchesSensitive(expr hcl.Expression, ctx *hcl.EvalContext) bool {
+func touchesSensitive(expr hcl.Expression, files map[string]*hcl.File, ctx *hcl.EvalContext) bool {
 	for _, t := range expr.Variables() {
 		v, diags := t.TraverseAbs(ctx)
 		if diags.HasErrors() {
@@ -88,5 +93,5 @@ func touchesSensitive(expr hcl.Expression, ctx *hcl.EvalContext) bool {
 			return true
 		}
 	}
-	return callsSensitive(expr)
+	return callsSensitive(expr, files)
 }

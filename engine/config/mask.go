@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -14,8 +15,8 @@ import (
 // navigation goes with a file and says what [WriteDiagnostics] needs to know of it.
 type navigation struct {
 	context interface{ ContextString(offset int) string } // nil: no blocks
-	masks   []hcl.Range                                   // text that must not be shown
-	secret  []hcl.Range                                   // expressions whose variables must not be shown
+	// find returns the text that must not be shown, and the expressions whose variables must not be.
+	find func() (masks, secret []hcl.Range)
 }
 
 // ContextString names the block at an offset: pool "bi".
@@ -29,24 +30,20 @@ func (n *navigation) ContextString(offset int) string {
 // masked returns the file with masks on everything in it that may be a secret: the literals in the
 // values of secret arguments and of sensitive variables, of names that are close to those, and the
 // arguments of sensitive(). It goes by tokens; in a file that does not parse, where a missing quote turns
-// strings inside out, also by lines.
-func (c *Config) masked(name string, file *hcl.File) *hcl.File {
+// strings inside out, also by lines. The masks are made when they are first asked for.
+func (c *Config) masked(name string, file *hcl.File, broken bool) *hcl.File {
 	out := *file
-	nav := &navigation{}
-	_, diags := hclsyntax.ParseConfig(file.Bytes, name, hcl.InitialPos)
-	tokens, _ := hclsyntax.LexConfig(file.Bytes, name, hcl.InitialPos)
-	m := masker{
-		tokens: tokens, secrets: append(c.secretNames(), "default"), hides: c.hides(name),
-		defaults: c.sensitiveDefaults(), onlyTop: !c.isConfig(name),
-	}
-	m.broken = diags.HasErrors()
-	m.run()
-	if m.broken {
-		m.maskLines(file.Bytes, name) // and no context, whose labels may be anything
-	} else {
+	nav := &navigation{find: sync.OnceValues(func() (masks, secret []hcl.Range) {
+		m := masker{
+			secrets: append(c.secretNames(), "default"), hides: c.hides(name),
+			defaults: c.sensitiveDefaults(), onlyTop: !isConfig(name), broken: broken,
+		}
+		m.run(file.Bytes, name, c.plainNames(name))
+		return m.masks, m.secret
+	})}
+	if !broken { // in a broken file labels may be anything
 		nav.context, _ = file.Nav.(interface{ ContextString(int) string })
 	}
-	nav.masks, nav.secret = m.masks, m.secret
 	out.Nav = nav
 	return &out
 }
@@ -61,7 +58,7 @@ func (c *Config) secretNames() []string {
 			}
 		}
 	}
-	for _, v := range c.variables {
+	for v := range c.allVariables() {
 		if v.sensitive {
 			names = append(names, v.name)
 		}
@@ -69,41 +66,74 @@ func (c *Config) secretNames() []string {
 	return names
 }
 
-// hides returns whether the value of an argument of that name may be a secret in the file.
-func (c *Config) hides(file string) func(name string) bool {
-	var plain []string
-	for _, k := range schema.Kinds() {
-		plain = append(plain, k.Names()...)
-	}
-	secrets := c.secretNames()
-	if c.isConfig(file) {
-		return func(name string) bool {
-			known := slices.Contains(secrets, name)
-			return known || !slices.Contains(plain, name) && schema.Nearest(name, secrets) != ""
+// allVariables yields the variables of the root and of all modules.
+func (c *Config) allVariables() func(func(*variable) bool) {
+	return func(yield func(*variable) bool) {
+		for _, m := range c.modules {
+			for _, v := range m.variables {
+				if !yield(v) {
+					return
+				}
+			}
 		}
-	}
-	return func(name string) bool {
-		v, declared := c.variable(name)
-		return !declared || v.sensitive
 	}
 }
 
-func (c *Config) isConfig(file string) bool {
-	return strings.HasSuffix(file, suffix)
+// plainNames lists the words of a file that are never a secret: what the language calls things.
+func (c *Config) plainNames(file string) []string {
+	var names []string
+	if !isConfig(file) {
+		for _, v := range c.root.variables {
+			if !v.sensitive {
+				names = append(names, v.name)
+			}
+		}
+		return names
+	}
+	for _, b := range topSchema().Blocks {
+		names = append(names, b.Type)
+	}
+	for _, k := range schema.Kinds() {
+		names = append(names, k.Names()...)
+	}
+	return append(names, "stack", "type", "default", "sensitive", "for_each", "true", "false", "null")
+}
+
+// hides returns whether the value of an argument of that name may be a secret in the file.
+func (c *Config) hides(file string) func(name string) bool {
+	if !isConfig(file) {
+		return func(name string) bool {
+			v, declared := c.root.variable(name)
+			return !declared || v.sensitive
+		}
+	}
+	plain := map[string]bool{}
+	for _, k := range schema.Kinds() {
+		for _, name := range k.Names() {
+			plain[name] = true
+		}
+	}
+	secrets := c.secretNames()
+	return func(name string) bool {
+		known := slices.Contains(secrets, name)
+		return known || !plain[name] && schema.Nearest(name, secrets) != ""
+	}
 }
 
 // sensitiveDefaults returns whether a place is in the block of a sensitive variable, whose default must not
 // be shown.
 func (c *Config) sensitiveDefaults() func(hcl.Range) bool {
 	return func(rng hcl.Range) bool {
-		return slices.ContainsFunc(c.variables, func(v *variable) bool {
-			return v.sensitive && v.src.Range().Filename == rng.Filename && v.src.Body.Range().Overlaps(rng)
+		hidden := func(v *variable) bool { return v.sensitive && extent(v.src).Overlaps(rng) }
+		return slices.ContainsFunc(c.modules, func(m *module) bool {
+			return slices.ContainsFunc(m.variables, hidden) || slices.ContainsFunc(m.misnamed, hidden)
 		})
 	}
 }
 
 // masker finds the masks of one file.
 type masker struct {
+	json     bool
 	tokens   hclsyntax.Tokens
 	secrets  []string
 	hides    func(name string) bool
@@ -114,7 +144,25 @@ type masker struct {
 	secret   []hcl.Range
 }
 
-func (m *masker) run() {
+// run goes through a file. plain lists the words that are shown of JSON that does not parse.
+func (m *masker) run(src []byte, name string, plain []string) {
+	m.json = isJSON(name)
+	if m.json {
+		m.tokens = lexJSON(src, name)
+		m.runJSON()
+		if m.broken {
+			m.maskWords(src, name, plain)
+		}
+		return
+	}
+	m.tokens, _ = hclsyntax.LexConfig(src, name, hcl.InitialPos)
+	m.runHCL()
+	if m.broken {
+		m.maskLines(src, name)
+	}
+}
+
+func (m *masker) runHCL() {
 	depth := 0
 	for i, t := range m.tokens {
 		depth += nesting(t.Type)
@@ -136,9 +184,69 @@ func (m *masker) run() {
 	}
 }
 
+// runJSON takes a property of the file's own object for a block type and those of it for labels, except in
+// locals; a string that has a template and the name of a secret is hidden as a whole.
+func (m *masker) runJSON() {
+	depth, top := 0, ""
+	for i, t := range m.tokens {
+		depth += nesting(t.Type)
+		if t.Type != hclsyntax.TokenQuotedLit {
+			continue
+		}
+		name := jsonText(t.Bytes)
+		if !m.is(i+2, hclsyntax.TokenColon) {
+			if depth == 1 || m.templateOfSecret(name) { // what should be an object may be anything
+				m.masks = append(m.masks, t.Range)
+			}
+			continue
+		}
+		if depth == 1 {
+			top = name
+		}
+		label := depth == 2 && top != "locals" && m.is(i+3, hclsyntax.TokenOBrace)
+		switch {
+		case m.onlyTop && depth > 1 || !m.onlyTop && (depth == 1 || label):
+		case mayBeDefault(name) && m.defaults(t.Range) || m.hides(name):
+			m.mask(i+3, true)
+		}
+	}
+}
+
+func (m *masker) templateOfSecret(text string) bool {
+	if !strings.Contains(text, "${") && !strings.Contains(text, "%{") || isReference(text) {
+		return false
+	}
+	words := regexp.MustCompile(`[\pL_][\pL\pN_-]*`)
+	return slices.ContainsFunc(words.FindAllString(text, -1), func(word string) bool {
+		return word == "sensitive" || m.hides(word)
+	})
+}
+
+// isReference reports whether a string in JSON is a reference and nothing else.
+func isReference(text string) bool {
+	inside, ok := strings.CutPrefix(text, "${")
+	if !ok || !strings.HasSuffix(inside, "}") {
+		return false
+	}
+	t, diags := hclsyntax.ParseTraversalAbs([]byte(strings.TrimSuffix(inside, "}")), "", hcl.InitialPos)
+	return !diags.HasErrors() && slices.Contains(roots(), t.RootName())
+}
+
+// maskWords hides all of JSON that does not parse but its punctuation and plain words: where a quote is
+// missing, no name can be trusted to be one.
+func (m *masker) maskWords(src []byte, file string, plain []string) {
+	words := regexp.MustCompile(`[^\s{}\[\]:,"]+`)
+	for _, at := range words.FindAllIndex(src, -1) {
+		if !slices.Contains(plain, string(src[at[0]:at[1]])) {
+			m.masks = append(m.masks, hcl.Range{Filename: file, Start: hcl.Pos{Byte: at[0]}, End: hcl.Pos{Byte: at[1]}})
+		}
+	}
+}
+
 // mayBeDefault is true for the argument default of a variable and for what it may be a misspelling of.
 func mayBeDefault(name string) bool {
-	return !slices.Contains([]string{"type", "description", "sensitive", "nullable"}, name)
+	others := []string{"type", "description", "sensitive", "nullable", "validation", "condition", "error_message"}
+	return !slices.Contains(others, name)
 }
 
 // nameAt returns the name that an identifier or a quoted key is, and the index after it.
@@ -206,11 +314,10 @@ func (m *masker) literal(i int) bool {
 	switch m.tokens[i].Type {
 	case hclsyntax.TokenQuotedLit, hclsyntax.TokenStringLit, hclsyntax.TokenNumberLit, hclsyntax.TokenInvalid,
 		hclsyntax.TokenBadUTF8, hclsyntax.TokenComment:
-		return true
+		return !m.json || !isReference(jsonText(m.tokens[i].Bytes))
 	case hclsyntax.TokenIdent:
 		name := string(m.tokens[i].Bytes)
-		reference := append(kindNames(), "var", "local", "each", "null", "true", "false")
-		return !slices.Contains(reference, name) && !m.is(i-1, hclsyntax.TokenDot) && !m.is(i+1, hclsyntax.TokenOParen)
+		return !slices.Contains(append(roots(), "null", "true", "false"), name) && !m.is(i-1, hclsyntax.TokenDot) && !m.is(i+1, hclsyntax.TokenOParen)
 	}
 	return false
 }

@@ -1,7 +1,7 @@
 package config
 
 import (
-	"slices"
+	"bytes"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hcldec"
@@ -30,11 +30,11 @@ type scope struct {
 
 // references reads traversals. What names a declared variable or each is checked and left out; what is
 // not declared is in the diagnostics and among the references too, see [evaluation.context].
-func (c *Config) references(traversals []hcl.Traversal, in scope) ([]reference, hcl.Diagnostics) {
+func (m *module) references(traversals []hcl.Traversal, in scope) ([]reference, hcl.Diagnostics) {
 	var refs []reference
 	var diags hcl.Diagnostics
 	for _, t := range traversals {
-		ref, problem := c.reference(t, in)
+		ref, problem := m.reference(t, in)
 		if problem != nil {
 			diags = append(diags, problem)
 		}
@@ -45,13 +45,13 @@ func (c *Config) references(traversals []hcl.Traversal, in scope) ([]reference, 
 	return refs, diags
 }
 
-func (c *Config) reference(t hcl.Traversal, in scope) (reference, *hcl.Diagnostic) {
+func (m *module) reference(t hcl.Traversal, in scope) (reference, *hcl.Diagnostic) {
 	root := norm.NFC.String(t.RootName())
 	unusable := reference{node: node{root: root}, rng: t.SourceRange()}
 	_, isKind := schema.Lookup(root)
 	switch {
 	case root == "var":
-		return c.referenceToVariable(t)
+		return m.referenceToVariable(t)
 	case in.onlyVars:
 		return unusable, failAt(t.SourceRange(), "Reference not allowed here",
 			"A variable's validation can refer to variables, as in var.name, and to nothing else.")
@@ -61,19 +61,19 @@ func (c *Config) reference(t hcl.Traversal, in scope) (reference, *hcl.Diagnosti
 		return unusable, failAt(t.SourceRange(), "Reference to each without for_each",
 			"each.key and each.value exist in the body of a block that has the argument for_each.")
 	case root == "local" || isKind:
-		return c.referenceTo(root, t)
+		return m.referenceTo(root, t)
 	case in.secretive != nil && in.secretive(t.SourceRange()):
 		return unusable, failAt(t.SourceRange(), "Invalid reference", "This is not a reference to anything declared. "+
 			"A string is written in quotes, and a secret is better given through a variable with sensitive = true.")
 	}
-	known := append(kindNames(), "var", "local", "each")
 	return unusable, failAt(t.SourceRange(), "Invalid reference", "%q is not something to refer to. "+
 		"References start with var, local or a kind, as in tenant.acme; a string is written in quotes.%s",
-		root, schema.DidYouMean(root, known))
+		root, schema.DidYouMean(root, roots()))
 }
 
-func kindNames() []string {
-	var names []string
+// roots lists what references start with.
+func roots() []string {
+	names := []string{"var", "local", "each"}
 	for _, k := range schema.Kinds() {
 		names = append(names, k.Name)
 	}
@@ -96,21 +96,21 @@ func stepName(t hcl.Traversal, i int) (string, bool) {
 	return "", false
 }
 
-func (c *Config) referenceToVariable(t hcl.Traversal) (reference, *hcl.Diagnostic) {
+func (m *module) referenceToVariable(t hcl.Traversal) (reference, *hcl.Diagnostic) {
 	name, ok := stepName(t, 1)
 	if !ok {
 		return reference{node: node{root: "var"}}, failAt(t.SourceRange(), "Invalid reference",
 			"var is followed by a variable's name, as in var.name.")
 	}
-	if _, declared := c.variable(name); declared {
+	if _, declared := m.variable(name); declared {
 		return reference{}, nil
 	}
 	missing := reference{node: node{"var", name}, rng: t.SourceRange()}
-	if c.broken {
+	if m.broken {
 		return missing, nil
 	}
 	return missing, failAt(t[:2].SourceRange(), "Reference to undeclared variable", "There is no variable %q.%s",
-		name, orDeclare(schema.DidYouMean(name, c.variableNames()), " Declare it with: variable \""+name+"\" {}"))
+		name, orDeclare(schema.DidYouMean(name, m.variableNames()), " Declare it with: variable \""+name+"\" {}"))
 }
 
 func orDeclare(suggestion, otherwise string) string {
@@ -130,7 +130,7 @@ func checkEach(t hcl.Traversal) (reference, *hcl.Diagnostic) {
 }
 
 // referenceTo reads local.NAME or KIND.LABEL.
-func (c *Config) referenceTo(root string, t hcl.Traversal) (reference, *hcl.Diagnostic) {
+func (m *module) referenceTo(root string, t hcl.Traversal) (reference, *hcl.Diagnostic) {
 	name, ok := stepName(t, 1)
 	unusable := reference{node: node{root: root}, rng: t.SourceRange()}
 	if !ok && root == "local" {
@@ -139,16 +139,16 @@ func (c *Config) referenceTo(root string, t hcl.Traversal) (reference, *hcl.Diag
 	}
 	if !ok {
 		return unusable, failAt(t.SourceRange(), "Invalid reference",
-			"%s is a kind. It is followed by the label of a block, as in %s.%s.", root, root, exampleLabel(c.labels(root)))
+			"%s is a kind. It is followed by the label of a block, as in %s.%s.", root, root, exampleLabel(m.labels(root)))
 	}
 	ref := reference{node: node{root, name}, rng: t.SourceRange()}
-	if !c.declares(ref.node) {
-		if c.broken {
+	if !m.declares(ref.node) {
+		if m.broken {
 			return ref, nil
 		}
-		return ref, c.undeclared(ref.node, t[:2].SourceRange())
+		return ref, m.undeclared(ref.node, t[:2].SourceRange())
 	}
-	if b, isBlock := c.byNode[ref.node]; isBlock && b.forEach != nil {
+	if b, isBlock := m.blockOf[ref.node]; isBlock && b.forEach != nil {
 		ref.key, ref.keyed = stepName(t, 2)
 	}
 	return ref, nil
@@ -161,23 +161,21 @@ func exampleLabel(labels []string) string {
 	return labels[0]
 }
 
-func (c *Config) declares(n node) bool {
-	if n.root == "local" {
-		return slices.ContainsFunc(c.locals, func(l *local) bool { return l.node == n })
-	}
-	_, ok := c.byNode[n]
-	return ok
+func (m *module) declares(n node) bool {
+	_, isLocal := m.localOf[n]
+	_, isBlock := m.blockOf[n]
+	return isLocal || isBlock
 }
 
 // labels lists the names declared under a root: local values, or blocks of a kind.
-func (c *Config) labels(root string) []string {
+func (m *module) labels(root string) []string {
 	var labels []string
 	if root == "local" {
-		for _, l := range c.locals {
+		for _, l := range m.locals {
 			labels = append(labels, l.node.name)
 		}
 	}
-	for _, b := range c.blocks {
+	for _, b := range m.blocks {
 		if b.kind.Name == root {
 			labels = append(labels, b.node.name)
 		}
@@ -185,15 +183,15 @@ func (c *Config) labels(root string) []string {
 	return labels
 }
 
-func (c *Config) undeclared(n node, rng hcl.Range) *hcl.Diagnostic {
-	suggestion := schema.DidYouMean(n.name, c.labels(n.root))
+func (m *module) undeclared(n node, rng hcl.Range) *hcl.Diagnostic {
+	suggestion := schema.DidYouMean(n.name, m.labels(n.root))
 	if n.root == "local" {
 		return failAt(rng, "Reference to undeclared local value", "There is no local value %q.%s", n.name, suggestion)
 	}
-	if near := schema.Nearest(n.name, c.labels(n.root)); near != "" {
+	if near := schema.Nearest(n.name, m.labels(n.root)); near != "" {
 		suggestion = " Did you mean " + n.root + "." + near + "?"
 	}
-	for _, b := range c.blocks {
+	for _, b := range m.blocks {
 		if suggestion == "" && b.node.name == n.name {
 			suggestion = " There is " + b.node.String() + "."
 		}
@@ -203,21 +201,21 @@ func (c *Config) undeclared(n node, rng hcl.Range) *hcl.Diagnostic {
 }
 
 // uses lists what a block refers to: from its body and for_each, and from depends_on.
-func (c *Config) uses(b *block) (body, dependsOn []reference, diags hcl.Diagnostics) {
+func (m *module) uses(b *block) (body, dependsOn []reference, diags hcl.Diagnostics) {
 	in := scope{each: b.forEach != nil, secretive: b.inSecret}
-	body, diags = c.references(hcldec.Variables(b.body, b.kind.Spec()), in)
+	body, diags = m.references(hcldec.Variables(b.body, b.kind.Spec()), in)
 	if b.forEach != nil {
-		more, problems := c.references(b.forEach.Variables(), scope{})
+		more, problems := m.references(b.forEach.Variables(), scope{})
 		body, diags = append(body, more...), append(diags, problems...)
 	}
 	for _, t := range b.dependsOn {
-		ref, problem := c.reference(t, scope{})
+		ref, problem := m.reference(t, scope{})
 		n := len(t)
 		switch {
 		case problem != nil:
 			diags = append(diags, problem)
-		case !c.declares(ref.node) && c.broken:
-		case !c.declares(ref.node) || ref.node.root == "local" || n > 3 || n == 3 && !ref.keyed:
+		case !m.declares(ref.node) && m.broken:
+		case !m.declares(ref.node) || ref.node.root == "local" || n > 3 || n == 3 && !ref.keyed:
 			diags = append(diags, failAt(t.SourceRange(), "Invalid depends_on",
 				"depends_on lists whole objects, as in pool.bi or user.all[\"ana\"]."))
 		default:
@@ -229,7 +227,7 @@ func (c *Config) uses(b *block) (body, dependsOn []reference, diags hcl.Diagnost
 
 // inSecret reports whether a range is in the expression of a secret argument.
 func (b *block) inSecret(rng hcl.Range) bool {
-	for _, attr := range b.src.Body.Attributes {
+	for _, attr := range b.attrs {
 		if a, ok := b.kind.Attr(attr.Name); ok && a.Secret && attr.Expr.Range().Overlaps(rng) {
 			return true
 		}
@@ -237,11 +235,16 @@ func (b *block) inSecret(rng hcl.Range) bool {
 	return false
 }
 
-// callsSensitive reports whether the expression calls sensitive() itself.
-func callsSensitive(expr hcl.Expression) bool {
-	root, ok := expr.(hclsyntax.Node)
+// callsSensitive reports whether the expression calls sensitive() itself; in JSON, whether it may.
+func callsSensitive(expr hcl.Expression, files map[string]*hcl.File) bool {
+	root, ok := hcl.UnwrapExpressionUntil(expr, func(e hcl.Expression) bool {
+		_, native := e.(hclsyntax.Node)
+		return native
+	}).(hclsyntax.Node)
 	if !ok {
-		return false
+		file := files[expr.Range().Filename]
+		return file != nil && expr.Range().CanSliceBytes(file.Bytes) &&
+			bytes.Contains(expr.Range().SliceBytes(file.Bytes), []byte("sensitive"))
 	}
 	found := false
 	hclsyntax.VisitAll(root, func(n hclsyntax.Node) hcl.Diagnostics {

@@ -114,7 +114,8 @@ func (r *renderer) place(d *hcl.Diagnostic) {
 
 func masksOf(file *hcl.File) []hcl.Range {
 	if nav, ok := file.Nav.(*navigation); ok {
-		return nav.masks
+		masks, _ := nav.find()
+		return masks
 	}
 	return nil
 }

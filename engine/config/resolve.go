@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/qod-io/qod/schema"
@@ -29,7 +28,7 @@ type implied struct {
 // resolve returns the name or names that the value of a reference stands for.
 func (r *resolver) resolve(a *schema.Attr, v cty.Value) cty.Value {
 	expr := hcl.Expression(nil)
-	if attr, ok := r.inst.block.src.Body.Attributes[a.Name]; ok {
+	if attr, ok := r.inst.block.attrs[a.Name]; ok {
 		expr = attr.Expr
 	}
 	top, marks := v.Unmark()
@@ -49,13 +48,18 @@ func (r *resolver) resolve(a *schema.Attr, v cty.Value) cty.Value {
 	}
 	var names []cty.Value
 	candidates := objectMarks(v)
+	whole, elements := r.inst.attrRange(a.Name), elementsOf(expr)
 	i := 0
 	for it := top.ElementIterator(); it.Next(); i++ {
 		_, item := it.Element()
 		if _, secret := marks[sensitiveMark{}]; secret {
 			item = item.Mark(sensitiveMark{})
 		}
-		names = append(names, r.one(a, item, candidates, elementRange(expr, i, r.inst.attrRange(a.Name))))
+		rng := whole
+		if i < len(elements) {
+			rng = elements[i].Range()
+		}
+		names = append(names, r.one(a, item, candidates, rng))
 	}
 	if len(names) == 0 {
 		return cty.SetValEmpty(cty.String)
@@ -63,12 +67,16 @@ func (r *resolver) resolve(a *schema.Attr, v cty.Value) cty.Value {
 	return cty.SetVal(names)
 }
 
-// elementRange is the range of the i-th element where the expression is a plain list.
-func elementRange(expr hcl.Expression, i int, otherwise hcl.Range) hcl.Range {
-	if list, ok := expr.(*hclsyntax.TupleConsExpr); ok && i < len(list.Exprs) {
-		return list.Exprs[i].Range()
+// elementsOf returns the elements of an expression that is a plain list.
+func elementsOf(expr hcl.Expression) []hcl.Expression {
+	if expr == nil {
+		return nil
 	}
-	return otherwise
+	elements, diags := hcl.ExprList(expr)
+	if diags.HasErrors() {
+		return nil
+	}
+	return elements
 }
 
 // one returns the name that one reference stands for. candidates are the objects it may be, when the
@@ -121,12 +129,7 @@ func (r *resolver) object(a *schema.Attr, plain cty.Value, candidates []objectMa
 func (r *resolver) find(plain cty.Value, candidates []objectMark) *instance {
 	for _, m := range candidates {
 		inst := r.evaluation.instances[m.address]
-		whole := r.evaluation.values[m.node]
-		if inst.block.forEach != nil && whole.IsKnown() && whole.Type().HasAttribute(inst.key) {
-			whole = whole.GetAttr(inst.key)
-		}
-		whole, _ = whole.UnmarkDeep()
-		if whole.IsWhollyKnown() && whole.RawEquals(plain) {
+		if inst.plain != cty.NilVal && inst.plain.RawEquals(plain) {
 			return inst
 		}
 	}
@@ -143,14 +146,14 @@ func (r *resolver) hint(v cty.Value) string {
 	case r.find(plain, marks) != nil:
 		return fmt.Sprintf(" For the one object, write [%s].", marks[0].address)
 	}
-	return fmt.Sprintf(" For all objects of the block, write values(%s).", marks[0].node)
+	return fmt.Sprintf(" For all objects of the block, write values(%s).", marks[0].block)
 }
 
 // severalHint explains the objects of a block with for_each, of which one is wanted.
 func severalHint(candidates []objectMark, a *schema.Attr) string {
 	for _, m := range candidates {
-		if m.node.root == a.Ref && m.address != m.node.String() {
-			return fmt.Sprintf(" %s has for_each: choose one of its objects, as in %s.", m.node, m.address)
+		if m.kind == a.Ref && m.address != m.block {
+			return fmt.Sprintf(" %s has for_each: choose one of its objects, as in %s.", m.block, m.address)
 		}
 	}
 	return ""
@@ -163,7 +166,7 @@ func (r *resolver) imply(attrs map[string]cty.Value) {
 		have := attrs[im.part]
 		from := fmt.Sprintf("%s says %s (at %s)", im.part, valueString(have), inst.attrRange(im.part))
 		for _, before := range r.implied {
-			if _, written := inst.block.src.Body.Attributes[im.part]; !written && before.part == im.part {
+			if _, written := inst.block.attrs[im.part]; !written && before.part == im.part {
 				from = fmt.Sprintf("%s is of %s %s (at %s)", before.address, im.part, valueString(before.value), before.rng)
 				break
 			}

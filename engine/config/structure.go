@@ -2,10 +2,11 @@ package config
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hcldec"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
 	"golang.org/x/text/unicode/norm"
 
@@ -20,6 +21,30 @@ type node struct {
 
 func (n node) String() string { return n.root + "." + n.name }
 
+// module is the blocks of one directory.
+type module struct {
+	config *Config
+	dir    string // the start of its files' names
+	// broken is true when a file did not parse: what is missing may be declared there.
+	broken bool
+
+	variables []*variable
+	misnamed  []*variable // not among variables: their names are taken, or none
+	locals    []*local
+	blocks    []*block
+
+	variableOf map[string]*variable
+	localOf    map[node]*local
+	blockOf    map[node]*block
+}
+
+func newModule(c *Config, dir string) *module {
+	return &module{
+		config: c, dir: dir,
+		variableOf: map[string]*variable{}, localOf: map[node]*local{}, blockOf: map[node]*block{},
+	}
+}
+
 // local is one argument of a locals block.
 type local struct {
 	node node
@@ -30,10 +55,14 @@ type local struct {
 type block struct {
 	node      node
 	kind      *schema.Kind
-	src       *hclsyntax.Block
+	src       *hcl.Block
+	header    hcl.Range
 	body      hcl.Body       // without the arguments below
 	forEach   hcl.Expression // nil without it
 	dependsOn []hcl.Traversal
+	// attrs and nested are what is written in body.
+	attrs  hcl.Attributes
+	nested hcl.Blocks
 }
 
 func topSchema() *hcl.BodySchema {
@@ -43,63 +72,50 @@ func topSchema() *hcl.BodySchema {
 	for _, k := range schema.Kinds() {
 		s.Blocks = append(s.Blocks, hcl.BlockHeaderSchema{Type: k.Name, LabelNames: []string{"label"}})
 	}
+	s.Blocks = append(s.Blocks, later()...)
 	return s
 }
 
 // later lists the block types that the language knows by name only.
-func later() []string {
-	return []string{"output", "module", "import", "moved", "removed", "check", "lifecycle"}
+func later() []hcl.BlockHeaderSchema {
+	return []hcl.BlockHeaderSchema{
+		{Type: "output", LabelNames: []string{"name"}}, {Type: "module", LabelNames: []string{"name"}},
+		{Type: "import"}, {Type: "moved"}, {Type: "removed"}, {Type: "check", LabelNames: []string{"name"}},
+	}
 }
 
-// collect sorts the blocks of one file into c.
-func (c *Config) collect(body *hclsyntax.Body) hcl.Diagnostics {
-	known, diags := withoutLater(body)
-	content, more := known.Content(topSchema())
-	diags = append(diags, more...)
+// collect sorts the blocks of one file into m.
+func (m *module) collect(body hcl.Body) hcl.Diagnostics {
+	content, diags := body.Content(topSchema())
 	for _, b := range content.Blocks {
-		src := sourceOf(body, b)
-		switch b.Type {
-		case "qod":
-			diags = append(diags, c.addStack(b)...)
-		case "variable":
-			diags = append(diags, c.addVariable(src)...)
-		case "locals":
-			diags = append(diags, c.addLocals(b)...)
+		_, isKind := schema.Lookup(b.Type)
+		switch {
+		case isKind:
+			diags = append(diags, m.addBlock(b)...)
+		case b.Type == "qod":
+			diags = append(diags, m.config.addStack(b)...)
+		case b.Type == "variable":
+			diags = append(diags, m.addVariable(b)...)
+		case b.Type == "locals":
+			diags = append(diags, m.addLocals(b)...)
 		default:
-			diags = append(diags, c.addBlock(src)...)
+			diags = append(diags, unsupported(b))
 		}
 	}
 	return diags
 }
 
-// withoutLater takes out blocks of types that are not supported yet, so that they are reported as that
-// and not as misspellings.
-func withoutLater(body *hclsyntax.Body) (*hclsyntax.Body, hcl.Diagnostics) {
-	var diags hcl.Diagnostics
-	known := *body
-	known.Blocks = nil
-	for _, b := range body.Blocks {
-		if !slices.Contains(later(), b.Type) {
-			known.Blocks = append(known.Blocks, b)
-			continue
-		}
-		diags = append(diags, failAt(b.TypeRange, "Unsupported block type",
-			"Blocks of type %q are not supported in this version.", b.Type))
-	}
-	return &known, diags
-}
-
-func sourceOf(body *hclsyntax.Body, b *hcl.Block) *hclsyntax.Block {
-	i := slices.IndexFunc(body.Blocks, func(s *hclsyntax.Block) bool { return s.TypeRange == b.TypeRange })
-	return body.Blocks[i]
+// unsupported reports a block of a type that is not supported yet.
+func unsupported(b *hcl.Block) *hcl.Diagnostic {
+	return failAt(b.TypeRange, "Unsupported block type", "Blocks of type %q are not supported in this version.", b.Type)
 }
 
 func (c *Config) addStack(b *hcl.Block) hcl.Diagnostics {
 	if c.stackRange.Filename != "" {
-		return hcl.Diagnostics{failAt(b.DefRange, "Duplicate qod block",
+		return hcl.Diagnostics{failAt(header(b), "Duplicate qod block",
 			"A configuration has one qod block, and the one at %s is it: remove this one.", c.stackRange.String())}
 	}
-	c.stackRange = b.DefRange
+	c.stackRange = header(b)
 	content, diags := b.Body.Content(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "stack", Required: true}}})
 	attr, ok := content.Attributes["stack"]
 	if !ok {
@@ -123,95 +139,103 @@ func (c *Config) addStack(b *hcl.Block) hcl.Diagnostics {
 }
 
 func (c *Config) checkStack() hcl.Diagnostics {
-	if c.stackRange.Filename != "" || c.broken {
+	if c.stackRange.Filename != "" || c.root.broken {
 		return nil
 	}
 	return failure("No stack", fmt.Sprintf("No file in %s says which stack its objects belong to. "+
 		"`qod init` writes it, or write:\n\n  qod {\n    stack = \"core\"\n  }", c.dir))
 }
 
-func (c *Config) addLocals(b *hcl.Block) hcl.Diagnostics {
+func (m *module) addLocals(b *hcl.Block) hcl.Diagnostics {
 	attrs, diags := b.Body.JustAttributes()
 	for _, attr := range sortedAttributes(attrs) {
 		n := node{"local", norm.NFC.String(attr.Name)}
-		first := slices.IndexFunc(c.locals, func(l *local) bool { return l.node == n })
-		if first >= 0 {
+		if first, taken := m.localOf[n]; taken {
 			diags = append(diags, failAt(attr.NameRange, "Duplicate local value",
-				"%s is defined already at %s.", n.String(), c.locals[first].attr.NameRange.String()))
+				"%s is defined already at %s.", n.String(), first.attr.NameRange.String()))
 			continue
 		}
-		c.locals = append(c.locals, &local{n, attr})
+		m.localOf[n] = &local{n, attr}
+		m.locals = append(m.locals, m.localOf[n])
 	}
 	return diags
 }
 
-func sortedAttributes(attrs hcl.Attributes) []*hcl.Attribute {
-	var out []*hcl.Attribute
-	for _, attr := range attrs {
-		out = append(out, attr)
-	}
-	slices.SortFunc(out, func(a, b *hcl.Attribute) int { return a.Range.Start.Byte - b.Range.Start.Byte })
-	return out
-}
-
-func (c *Config) addBlock(src *hclsyntax.Block) hcl.Diagnostics {
+func (m *module) addBlock(src *hcl.Block) hcl.Diagnostics {
 	kind, _ := schema.Lookup(src.Type)
 	label := norm.NFC.String(src.Labels[0])
-	b := &block{node: node{kind.Name, label}, kind: kind, src: src}
+	b := &block{node: node{kind.Name, label}, kind: kind, src: src, header: header(src)}
 	if !hclsyntax.ValidIdentifier(label) {
 		return hcl.Diagnostics{failAt(src.LabelRanges[0], "Invalid label", "A label is how other blocks refer to this "+
 			"one: a letter first, then letters, digits, _ and -. If the %s is called something else, say so "+
 			"with name = \"...\".", kind.Name)}
 	}
-	if first, taken := c.byNode[b.node]; taken {
-		return hcl.Diagnostics{failAt(src.DefRange(), "Duplicate "+kind.Name,
-			"%s is declared already at %s: give one of them another label.", b.node.String(), first.src.DefRange().String())}
+	if first, taken := m.blockOf[b.node]; taken {
+		return hcl.Diagnostics{failAt(b.header, "Duplicate "+kind.Name,
+			"%s is declared already at %s: give one of them another label.", b.node.String(), first.header.String())}
 	}
 	diags := b.decodeHeader()
-	c.byNode[b.node] = b
-	c.blocks = append(c.blocks, b)
+	m.blockOf[b.node] = b
+	m.blocks = append(m.blocks, b)
 	return diags
+}
+
+// headerSchema is what a block of any kind may have beside the kind's own arguments.
+func headerSchema() *hcl.BodySchema {
+	return &hcl.BodySchema{
+		Attributes: []hcl.AttributeSchema{{Name: "for_each"}, {Name: "depends_on"}},
+		Blocks:     []hcl.BlockHeaderSchema{{Type: "lifecycle"}},
+	}
 }
 
 func (b *block) decodeHeader() hcl.Diagnostics {
-	known, diags := withoutLater(b.src.Body)
-	content, rest, more := known.PartialContent(&hcl.BodySchema{
-		Attributes: []hcl.AttributeSchema{{Name: "for_each"}, {Name: "depends_on"}},
-	})
-	diags = append(diags, more...)
+	content, rest, diags := b.src.Body.PartialContent(headerSchema())
 	b.body = rest
+	written, _, _ := rest.PartialContent(hcldec.ImpliedSchema(b.kind.Spec())) // evaluation reports what is wrong
+	b.attrs, b.nested = written.Attributes, written.Blocks
+	for _, nested := range content.Blocks {
+		diags = append(diags, unsupported(nested))
+	}
 	if attr, ok := content.Attributes["for_each"]; ok {
 		b.forEach = attr.Expr
 	}
-	attr, ok := content.Attributes["depends_on"]
-	if !ok {
-		return diags
+	dependsOn, more := traversals(content.Attributes["depends_on"])
+	b.dependsOn = dependsOn
+	return append(diags, more...)
+}
+
+// traversals reads a list of references that say what they mean without being evaluated. In JSON they are
+// strings. The attribute may be nil.
+func traversals(attr *hcl.Attribute) ([]hcl.Traversal, hcl.Diagnostics) {
+	if attr == nil {
+		return nil, nil
 	}
-	exprs, more := hcl.ExprList(attr.Expr)
-	diags = append(diags, more...)
+	exprs, diags := hcl.ExprList(attr.Expr)
+	var out []hcl.Traversal
 	for _, expr := range exprs {
 		t, more := hcl.AbsTraversalForExpr(expr)
+		if more.HasErrors() && json.IsJSONExpression(expr) {
+			more = hcl.Diagnostics{failAt(expr.Range(), "Invalid reference",
+				"This is a list of references that are not evaluated: in JSON, strings such as \"tenant.acme\".")}
+		}
 		diags = append(diags, more...)
 		if !more.HasErrors() {
-			b.dependsOn = append(b.dependsOn, t)
+			out = append(out, t)
 		}
 	}
-	return diags
+	return out, diags
 }
 
 // variableNames lists the declared variables in order of declaration.
-func (c *Config) variableNames() []string {
+func (m *module) variableNames() []string {
 	var names []string
-	for _, v := range c.variables {
+	for _, v := range m.variables {
 		names = append(names, v.name)
 	}
 	return names
 }
 
-func (c *Config) variable(name string) (*variable, bool) {
-	i := slices.IndexFunc(c.variables, func(v *variable) bool { return v.name == name })
-	if i < 0 {
-		return nil, false
-	}
-	return c.variables[i], true
+func (m *module) variable(name string) (*variable, bool) {
+	v, ok := m.variableOf[name]
+	return v, ok
 }

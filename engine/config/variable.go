@@ -14,7 +14,7 @@ import (
 // variable is a variable block.
 type variable struct {
 	name        string
-	src         *hclsyntax.Block
+	src         *hcl.Block
 	typ         cty.Type // DynamicPseudoType when the block names none
 	defaults    *typeexpr.Defaults
 	def         cty.Value // cty.NilVal: none
@@ -28,20 +28,29 @@ type validation struct {
 	condition, message hcl.Expression
 }
 
-func (c *Config) addVariable(src *hclsyntax.Block) hcl.Diagnostics {
+func (m *module) addVariable(src *hcl.Block) hcl.Diagnostics {
 	v := &variable{name: norm.NFC.String(src.Labels[0]), src: src, typ: cty.DynamicPseudoType, nullable: true}
-	if !hclsyntax.ValidIdentifier(v.name) {
-		return hcl.Diagnostics{failAt(src.LabelRanges[0], "Invalid variable name",
-			"A variable's name has a letter first, then letters, digits, _ and -.")}
-	}
-	if first, taken := c.variable(v.name); taken {
-		return hcl.Diagnostics{failAt(src.DefRange(), "Duplicate variable",
-			"var.%s is declared already at %s.", v.name, first.src.DefRange().String())}
-	}
 	diags := v.decode()
 	v.sensitive = v.sensitive || diags.HasErrors() // sensitive itself may be what is misspelt
-	c.variables = append(c.variables, v)
+	if problem := m.checkVariable(v); problem != nil {
+		m.misnamed = append(m.misnamed, v)
+		return hcl.Diagnostics{problem}
+	}
+	m.variables = append(m.variables, v)
+	m.variableOf[v.name] = v
 	return diags
+}
+
+func (m *module) checkVariable(v *variable) *hcl.Diagnostic {
+	if !hclsyntax.ValidIdentifier(v.name) {
+		return failAt(v.src.LabelRanges[0], "Invalid variable name",
+			"A variable's name has a letter first, then letters, digits, _ and -.")
+	}
+	if first, taken := m.variable(v.name); taken {
+		return failAt(header(v.src), "Duplicate variable",
+			"var.%s is declared already at %s.", v.name, header(first.src).String())
+	}
+	return nil
 }
 
 func (v *variable) decode() hcl.Diagnostics {
@@ -83,7 +92,7 @@ func (v *variable) decode() hcl.Diagnostics {
 }
 
 func (v *variable) decodeDefault(attr *hcl.Attribute) hcl.Diagnostics {
-	value, diags := attr.Expr.Value(nil)
+	value, diags := attr.Expr.Value(constantContext(attr.Expr))
 	if diags.HasErrors() {
 		v.def = cty.UnknownVal(v.valueType())
 		return v.withhold(diags)
@@ -130,7 +139,7 @@ func (v *variable) verbatim() bool {
 }
 
 func literal(attr *hcl.Attribute, want cty.Type) (cty.Value, hcl.Diagnostics) {
-	value, diags := attr.Expr.Value(nil)
+	value, diags := attr.Expr.Value(constantContext(attr.Expr))
 	if diags.HasErrors() {
 		return value, diags
 	}

@@ -1,0 +1,134 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/qod-io/qod/engine/graph"
+	"github.com/qod-io/qod/schema"
+)
+
+// analysis is what refers to what in a module, whatever its inputs are.
+type analysis struct {
+	uses      map[node][]reference // what a local or block refers to, but for depends_on
+	dependsOn map[node][]reference // depends_on of a block
+	order     []node               // each after what it refers to
+}
+
+// analyse finds what refers to what in a module, and reports references to nothing and cycles.
+func (r *run) analyse(m *module) *analysis {
+	a := &analysis{uses: map[node][]reference{}, dependsOn: map[node][]reference{}}
+	g := graph.New[node]()
+	for _, l := range m.locals {
+		refs, diags := m.references(l.attr.Expr.Variables(), scope{})
+		r.report(diags)
+		a.uses[l.node] = refs
+		g.Add(l.node)
+	}
+	for _, b := range m.blocks {
+		refs, dependsOn, diags := m.uses(b)
+		r.report(diags)
+		a.uses[b.node], a.dependsOn[b.node] = refs, dependsOn
+		g.Add(b.node)
+	}
+	for _, l := range m.locals {
+		a.connect(g, m, l.node)
+	}
+	for _, b := range m.blocks {
+		a.connect(g, m, b.node)
+	}
+	order, err := g.Order()
+	var cycle *graph.CycleError[node]
+	if errors.As(err, &cycle) {
+		r.report(hcl.Diagnostics{a.cycle(cycle.Path)})
+	}
+	a.order = order
+	return a
+}
+
+func (a *analysis) connect(g *graph.Graph[node], m *module, from node) {
+	for _, refs := range [][]reference{a.uses[from], a.dependsOn[from]} {
+		for _, ref := range refs {
+			if m.declares(ref.node) {
+				g.Connect(from, ref.node)
+			}
+		}
+	}
+}
+
+func (a *analysis) cycle(path []node) *hcl.Diagnostic {
+	var lines []string
+	var first hcl.Range
+	for i, from := range path[:len(path)-1] {
+		refs := append(slices.Clone(a.uses[from]), a.dependsOn[from]...)
+		at := slices.IndexFunc(refs, func(r reference) bool { return r.node == path[i+1] })
+		if i == 0 {
+			first = refs[at].rng
+		}
+		lines = append(lines, fmt.Sprintf("  %s refers to %s at %s", from, path[i+1], refs[at].rng))
+	}
+	detail := "These need each other, so none can come first:\n\n"
+	if len(lines) == 1 {
+		detail = "A block cannot refer to itself:\n\n"
+	}
+	return failAt(first, "Reference cycle", "%s", detail+strings.Join(lines, "\n"))
+}
+
+// refuseSameKey finds two blocks that describe one object.
+func (r *run) refuseSameKey() {
+	first := map[schema.Addr]*instance{}
+	for _, inst := range r.objects {
+		addr := inst.object.Addr()
+		before, taken := first[addr]
+		if !taken {
+			first[addr] = inst
+			continue
+		}
+		r.report(hcl.Diagnostics{failAt(inst.keyRange(), "Object declared twice",
+			"%s and %s (at %s) are both %s: an object has one block. Give one of them another name, or remove it.",
+			inst.object.Address, before.object.Address, before.keyRange(), addr)})
+	}
+}
+
+// ordered returns the objects in order of dependency, with DependsOn filled in.
+func (r *run) ordered() []schema.Object {
+	byAddr := map[schema.Addr]string{}
+	for _, inst := range r.objects {
+		byAddr[inst.object.Addr()] = inst.object.Address
+	}
+	g := graph.New[string]()
+	for _, inst := range r.objects {
+		g.Add(inst.object.Address)
+	}
+	for _, inst := range r.objects {
+		needs := inst.needs()
+		for _, ref := range inst.object.Kind.Refs(inst.object.Value) {
+			if address, here := byAddr[ref.To]; here {
+				needs[address] = true
+			}
+		}
+		delete(needs, inst.object.Address)
+		inst.object.DependsOn = slices.Sorted(maps.Keys(needs))
+		for _, address := range inst.object.DependsOn {
+			g.Connect(inst.object.Address, address)
+		}
+	}
+	order, err := g.Order()
+	var cycle *graph.CycleError[string]
+	if errors.As(err, &cycle) {
+		inst := r.instances[cycle.Path[0]]
+		r.report(hcl.Diagnostics{failAt(inst.header(), "Reference cycle",
+			"These need each other, by reference, by name or by depends_on, so none can come first: %s.",
+			strings.Join(cycle.Path, " -> "))})
+	}
+	objects := make([]schema.Object, 0, len(order))
+	for _, address := range order {
+		objects = append(objects, r.instances[address].object)
+	}
+	return objects
+}
