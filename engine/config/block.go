@@ -1,12 +1,10 @@
 package config
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/qod-io/qod/schema"
@@ -20,6 +18,9 @@ type instance struct {
 	object     schema.Object
 	marks      []objectMark // the objects its value was computed from
 	ctx        *hcl.EvalContext
+	// body and blocks are those of the block, with dynamic blocks expanded.
+	body   hcl.Body
+	blocks hcl.Blocks
 	// secret lists attributes and blocks that hold a sensitive value.
 	secret map[string]bool
 	// plain is the value that others see, without marks; NilVal when something is wrong.
@@ -43,7 +44,7 @@ func (e *evaluation) evaluateBlock(b *block) {
 		e.values[b.node] = e.evaluateInstance(&instance{evaluation: e, block: b, ctx: ctx})
 		return
 	}
-	items, diags := e.expand(b, ctx)
+	items, diags := e.expand(b.forEach, ctx)
 	e.report(diags)
 	if items == nil {
 		e.values[b.node] = cty.DynamicVal
@@ -51,36 +52,40 @@ func (e *evaluation) evaluateBlock(b *block) {
 	}
 	values := map[string]cty.Value{}
 	for _, key := range slices.Sorted(maps.Keys(items)) {
-		child := ctx.NewChild()
-		child.Functions = e.functions
-		each := map[string]cty.Value{"key": cty.StringVal(key), "value": items[key]}
-		for _, ref := range e.uses[b.node] {
-			if ref.node.root == "each" {
-				each[ref.node.name] = cty.DynamicVal
-			}
-		}
-		child.Variables = map[string]cty.Value{"each": cty.ObjectVal(each)}
+		child := e.each(ctx, b.node, key, items[key])
 		values[key] = e.evaluateInstance(&instance{evaluation: e, block: b, key: key, ctx: child})
 	}
 	e.values[b.node] = cty.ObjectVal(values)
 }
 
-func (b *block) address(key string) string {
-	if b.forEach == nil {
-		return b.node.String()
+// each returns what the expressions of one instance of n see.
+func (e *evaluation) each(ctx *hcl.EvalContext, n node, key string, value cty.Value) *hcl.EvalContext {
+	child := ctx.NewChild()
+	child.Functions = e.functions
+	each := map[string]cty.Value{"key": cty.StringVal(key), "value": value}
+	for _, ref := range e.uses[n] {
+		if ref.node.root == "each" {
+			each[ref.node.name] = cty.DynamicVal
+		}
 	}
-	return fmt.Sprintf("%s[%s]", b.node, hclwrite.TokensForValue(cty.StringVal(key)).Bytes())
+	child.Variables = map[string]cty.Value{"each": cty.ObjectVal(each)}
+	return child
+}
+
+// address is that of an instance, or without a key of the block as a whole.
+func (e *evaluation) address(b *block, key string, keyed bool) string {
+	return e.prefix + b.kind.Name + "." + schema.Step{Name: b.node.name, Key: key, Keyed: keyed}.String()
 }
 
 // expand returns the elements of for_each by key, or nil when there is no good answer.
-func (e *evaluation) expand(b *block, ctx *hcl.EvalContext) (map[string]cty.Value, hcl.Diagnostics) {
-	value, diags := e.value(b.forEach, ctx)
+func (e *evaluation) expand(forEach hcl.Expression, ctx *hcl.EvalContext) (map[string]cty.Value, hcl.Diagnostics) {
+	value, diags := e.value(forEach, ctx)
 	if diags.HasErrors() {
 		return nil, diags
 	}
 	refuse := func(format string, args ...any) (map[string]cty.Value, hcl.Diagnostics) {
-		d := failAt(b.forEach.Range(), "Invalid for_each", format, args...)
-		d.Expression, d.EvalContext = b.forEach, ctx
+		d := failAt(forEach.Range(), "Invalid for_each", format, args...)
+		d.Expression, d.EvalContext = forEach, ctx
 		return nil, append(diags, d)
 	}
 	value, marks := value.Unmark()
@@ -118,7 +123,7 @@ func (e *evaluation) expand(b *block, ctx *hcl.EvalContext) (map[string]cty.Valu
 // when something is wrong with it.
 func (e *evaluation) evaluateInstance(inst *instance) cty.Value {
 	b := inst.block
-	inst.object = schema.Object{Kind: b.kind, Address: b.address(inst.key)}
+	inst.object = schema.Object{Kind: b.kind, Address: e.address(b, inst.key, b.forEach != nil)}
 	inst.secret = map[string]bool{}
 	e.instances[inst.object.Address] = inst
 	e.byBlock[b.node] = append(e.byBlock[b.node], inst)
@@ -130,12 +135,12 @@ func (e *evaluation) evaluateInstance(inst *instance) cty.Value {
 	}
 	e.objects = append(e.objects, inst)
 	inst.plain = complete
-	return inst.visible(complete).Mark(objectMark{b.kind.Name, b.node.String(), inst.object.Address})
+	return inst.visible(complete).Mark(objectMark{b.kind.Name, e.address(b, "", false), inst.object.Address})
 }
 
-// noted returns the instance's diagnostics; those of one of many say which.
+// noted returns the instance's diagnostics; those of one of many, or in a module, say which.
 func (inst *instance) noted() hcl.Diagnostics {
-	if inst.block.forEach == nil {
+	if inst.block.forEach == nil && inst.evaluation.parent == nil {
 		return inst.diags
 	}
 	for _, d := range inst.diags {
@@ -159,60 +164,4 @@ func (inst *instance) visible(complete cty.Value) cty.Value {
 func (inst *instance) hides(name string) bool {
 	a, ok := inst.block.kind.Attr(name)
 	return inst.secret[name] || ok && a.Secret
-}
-
-// needs lists the addresses of the objects that the instance refers to. Marks say it exactly; where a
-// function lost them, all objects of the block count.
-func (inst *instance) needs() map[string]bool {
-	e := inst.evaluation
-	needs := map[string]bool{}
-	exact := map[string]bool{}
-	for _, m := range inst.marks {
-		needs[m.address] = true
-		exact[m.block] = true
-	}
-	refs := e.throughLocals(inst.block.node)
-	for _, ref := range refs {
-		exact[ref.node.String()] = exact[ref.node.String()] || ref.keyed
-	}
-	add := func(refs []reference, listed bool) {
-		for _, ref := range refs {
-			switch {
-			case ref.keyed:
-				needs[e.module.blockOf[ref.node].address(ref.key)] = true
-			case listed || !exact[ref.node.String()]:
-				for _, other := range e.byBlock[ref.node] {
-					needs[other.object.Address] = true
-				}
-			}
-		}
-	}
-	add(refs, false)
-	add(e.dependsOn[inst.block.node], true)
-	for address := range needs {
-		if _, exists := e.instances[address]; !exists {
-			delete(needs, address)
-		}
-	}
-	return needs
-}
-
-// throughLocals replaces references to local values with those that the local values make.
-func (e *evaluation) throughLocals(n node) []reference {
-	var out []reference
-	seen := map[node]bool{}
-	queue := slices.Clone(e.uses[n])
-	for len(queue) > 0 {
-		ref := queue[0]
-		queue = queue[1:]
-		if ref.node.root != "local" {
-			out = append(out, ref)
-			continue
-		}
-		if !seen[ref.node] {
-			seen[ref.node] = true
-			queue = append(queue, e.uses[ref.node]...)
-		}
-	}
-	return out
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/rogpeppe/go-internal/txtar"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/qod-io/qod/engine/config"
 	"github.com/qod-io/qod/schema"
@@ -165,6 +166,13 @@ type object struct {
 	DependsOn []string `json:",omitempty"`
 }
 
+type output struct {
+	Name        string
+	Value       json.RawMessage
+	Sensitive   bool   `json:",omitempty"`
+	Description string `json:",omitempty"`
+}
+
 func encode(t *testing.T, desired *config.Desired) string {
 	t.Helper()
 	var objects []object
@@ -179,12 +187,25 @@ func encode(t *testing.T, desired *config.Desired) string {
 		objects = append(objects, object{o.Address, o.Addr().String(), value, o.Sensitive, o.DependsOn})
 	}
 	checkOrder(t, desired.Objects)
+	var outputs []output
+	for _, o := range desired.Outputs {
+		value, err := ctyjson.Marshal(o.Value, o.Value.Type())
+		if err != nil {
+			t.Fatal(err)
+		}
+		outputs = append(outputs, output{o.Name, value, o.Sensitive, o.Description})
+	}
 	out := &bytes.Buffer{}
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	if err := enc.Encode(objects); err != nil {
 		t.Fatal(err)
+	}
+	if len(outputs) > 0 {
+		if err := enc.Encode(outputs); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return out.String()
 }

@@ -91,7 +91,7 @@ func (inst *instance) arguments(nested *hcl.Block) hcl.Attributes {
 }
 
 func (inst *instance) nestedSpec(name string) hcldec.Spec {
-	switch spec := inst.block.kind.Spec()[name].(type) {
+	switch spec := inst.block.spec[name].(type) {
 	case *hcldec.BlockSetSpec:
 		return spec.Nested
 	case *hcldec.BlockSpec:
@@ -110,7 +110,7 @@ func (inst *instance) nestedBlock(spec *schema.Block, path cty.Path) (*hcl.Block
 		}
 	}
 	var first *hcl.Block
-	for _, b := range inst.block.nested {
+	for _, b := range inst.blocks {
 		if b.Type != spec.Name {
 			continue
 		}

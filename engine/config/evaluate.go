@@ -5,7 +5,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/qod-io/qod/schema"
 )
 
 // run is one run of Evaluate, over all modules.
@@ -23,11 +24,20 @@ type evaluation struct {
 	*run
 	module *module
 	*analysis
-	functions map[string]function.Function
 	variables map[string]cty.Value // marked when sensitive
 	fixed     map[string]cty.Value // what expressions see whatever they refer to
-	values    map[node]cty.Value   // of locals and blocks, once evaluated
+	values    map[node]cty.Value   // of locals, blocks and calls, once evaluated
+	outputs   map[string]cty.Value
 	byBlock   map[node][]*instance // in order of keys
+	flat      map[node][]scoped    // see through
+	// children are the modules that are called, by key; "" is that of a call without for_each.
+	children map[node]map[string]*evaluation
+
+	// parent is nil for the root. call and path say how the module was called, and path from where.
+	parent *evaluation
+	call   *call
+	path   []schema.Step
+	prefix string // of addresses: "module.eu."
 }
 
 // Evaluate says what the configuration asks for. Desired is never nil; it has objects only when neither
@@ -40,14 +50,17 @@ func (c *Config) Evaluate(in Inputs) (*Desired, hcl.Diagnostics) {
 	for _, m := range c.modules {
 		r.analyses[m] = r.analyse(m)
 	}
-	r.evaluation(c.root, values).walk()
+	root := r.evaluation(c.root, values)
+	root.walk()
 	r.refuseSameKey()
 	d.instances = r.instances
+	d.Absence = root.absence
+	d.Outputs = root.results()
 	if !r.diags.HasErrors() && !c.failed {
 		d.Objects = r.ordered()
 	}
 	if r.diags.HasErrors() {
-		d.Objects = nil
+		d.Objects, d.Outputs = nil, nil
 	}
 	return d, sorted(r.diags)
 }
@@ -56,9 +69,10 @@ func (r *run) report(diags hcl.Diagnostics) { r.diags = append(r.diags, diags...
 
 func (r *run) evaluation(m *module, variables map[string]cty.Value) *evaluation {
 	return &evaluation{
-		run: r, module: m, analysis: r.analyses[m], functions: functions(m.dir), variables: variables,
-		fixed:  map[string]cty.Value{"var": cty.ObjectVal(variables)},
+		run: r, module: m, analysis: r.analyses[m], variables: variables,
+		fixed:  map[string]cty.Value{"var": cty.ObjectVal(variables), "path": m.path()},
 		values: map[node]cty.Value{}, byBlock: map[node][]*instance{},
+		flat: map[node][]scoped{}, children: map[node]map[string]*evaluation{},
 	}
 }
 
@@ -66,12 +80,16 @@ func (r *run) evaluation(m *module, variables map[string]cty.Value) *evaluation 
 func (e *evaluation) walk() {
 	e.validate()
 	for _, n := range e.order {
-		if l, ok := e.module.localOf[n]; ok {
-			e.evaluateLocal(l)
-			continue
+		switch n.root {
+		case "local":
+			e.evaluateLocal(e.module.localOf[n])
+		case "module":
+			e.evaluateCall(e.module.callOf[n])
+		default:
+			e.evaluateBlock(e.module.blockOf[n])
 		}
-		e.evaluateBlock(e.module.blockOf[n])
 	}
+	e.evaluateOutputs()
 }
 
 // validate runs the rules of the variables. Sensitive values are marked already, so that no rule's
@@ -122,7 +140,7 @@ func (e *evaluation) check(v *variable, rule validation, ctx *hcl.EvalContext) h
 	return append(diags, &hcl.Diagnostic{
 		Severity: hcl.DiagError, Summary: "Invalid value for var." + v.name,
 		Detail:  text + "\n\nThis is what the rule at " + rule.condition.Range().String() + " says.",
-		Subject: header(v.src).Ptr(), Expression: rule.condition, EvalContext: ctx,
+		Subject: e.inputRange(v).Ptr(), Expression: rule.condition, EvalContext: ctx,
 	})
 }
 
@@ -136,6 +154,9 @@ func (e *evaluation) context(refs []reference) *hcl.EvalContext {
 		root, name := ref.node.root, ref.node.name
 		if name == "" {
 			vars[root], unusable[root] = cty.DynamicVal, true
+			continue
+		}
+		if _, given := e.variables[name]; given && root == "var" {
 			continue
 		}
 		if named[root] == nil {

@@ -73,7 +73,7 @@ func readText(dir, name string) (string, error) {
 // confined says why a file could not be read, and that files outside never can.
 func confined(name string, err error) error {
 	if !filepath.IsLocal(filepath.FromSlash(name)) {
-		return fmt.Errorf("%s is outside the configuration directory, and files are only read inside it", name)
+		return fmt.Errorf("%s is outside the directory of this file, and files are only read inside it", name)
 	}
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {
@@ -107,7 +107,7 @@ func fileSet(dir, base, pattern string) (cty.Value, error) {
 	defer root.Close()
 	base = path.Clean(filepath.ToSlash(base))
 	if !fs.ValidPath(base) {
-		return cty.NilVal, function.NewArgErrorf(0, "%s is outside the configuration directory", base)
+		return cty.NilVal, function.NewArgErrorf(0, "%s is outside the directory of this file", base)
 	}
 	if _, err := path.Match(pattern, ""); err != nil {
 		return cty.NilVal, function.NewArgErrorf(1, "%q is not a pattern: it has *, **, ? and [...]", pattern)

@@ -50,7 +50,7 @@ func examples() map[string]string {
 }
 
 // call evaluates name(a0, a1, ...).
-func call(t *testing.T, all *hcl.EvalContext, name string, args []cty.Value) (v cty.Value, diags hcl.Diagnostics) {
+func callFunction(t *testing.T, all *hcl.EvalContext, name string, args []cty.Value) (v cty.Value, diags hcl.Diagnostics) {
 	t.Helper()
 	ctx := all.NewChild()
 	ctx.Variables = map[string]cty.Value{}
@@ -128,14 +128,14 @@ func TestFunctionsTakeStrangeArguments(t *testing.T) {
 	for name, text := range examples() {
 		t.Run(name, func(t *testing.T) {
 			args := exampleArgs(t, text)
-			if v, diags := call(t, ctx, name, args); diags.HasErrors() || !v.IsWhollyKnown() {
+			if v, diags := callFunction(t, ctx, name, args); diags.HasErrors() || !v.IsWhollyKnown() {
 				t.Fatalf("the example %s(%s) fails: %v", name, text, diags)
 			}
 			for i := range args {
 				for _, odd := range strange(args[i]) {
 					with := slices.Clone(args)
 					with[i] = odd
-					call(t, ctx, name, with)
+					callFunction(t, ctx, name, with)
 				}
 			}
 			for _, odd := range strange(args[0]) {
@@ -143,10 +143,10 @@ func TestFunctionsTakeStrangeArguments(t *testing.T) {
 				for i := range all {
 					all[i] = odd
 				}
-				call(t, ctx, name, all)
+				callFunction(t, ctx, name, all)
 			}
-			call(t, ctx, name, nil)
-			call(t, ctx, name, append(slices.Clone(args), args...))
+			callFunction(t, ctx, name, nil)
+			callFunction(t, ctx, name, append(slices.Clone(args), args...))
 		})
 	}
 }
@@ -166,7 +166,7 @@ func TestFunctionsKeepSensitivity(t *testing.T) {
 			for i := range args {
 				with := slices.Clone(args)
 				with[i] = args[i].Mark(sensitiveMark{})
-				v, diags := call(t, ctx, name, with)
+				v, diags := callFunction(t, ctx, name, with)
 				at := fmt.Sprintf("%s %d", name, i)
 				if slices.Contains(unused, at) {
 					continue
@@ -175,7 +175,7 @@ func TestFunctionsKeepSensitivity(t *testing.T) {
 					t.Errorf("argument %d is sensitive and the result is %#v, %v", i, v, diags)
 				}
 				with = nested(args, i)
-				v, _ = call(t, ctx, name, with)
+				v, _ = callFunction(t, ctx, name, with)
 				if slices.Contains(unused, at+" nested") || !containsSensitive(with[i]) {
 					continue
 				}
@@ -229,7 +229,7 @@ func TestSensitivityFunctions(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, diags := call(t, ctx, tt.name, []cty.Value{tt.arg})
+			got, diags := callFunction(t, ctx, tt.name, []cty.Value{tt.arg})
 			if diags.HasErrors() || !got.RawEquals(tt.want) {
 				t.Errorf("%#v, want %#v (%v)", got, tt.want, diags)
 			}
@@ -252,13 +252,13 @@ func TestFilesStayInside(t *testing.T) {
 	ctx := &hcl.EvalContext{Functions: functions(dir)}
 	for _, path := range []string{"link.txt", "dir/x.txt", "../x", filepath.Join(outside, "x.txt"), "a/../../x"} {
 		for _, name := range []string{"file", "fileexists"} {
-			v, diags := call(t, ctx, name, []cty.Value{cty.StringVal(path)})
+			v, diags := callFunction(t, ctx, name, []cty.Value{cty.StringVal(path)})
 			if !diags.HasErrors() && !v.RawEquals(cty.False) {
 				t.Errorf("%s(%q) gives %#v", name, path, v)
 			}
 		}
 	}
-	v, diags := call(t, ctx, "fileset", []cty.Value{cty.StringVal("."), cty.StringVal("**")})
+	v, diags := callFunction(t, ctx, "fileset", []cty.Value{cty.StringVal("."), cty.StringVal("**")})
 	if diags.HasErrors() || v.LengthInt() != 0 {
 		t.Errorf("fileset gives %#v, %v", v, diags)
 	}

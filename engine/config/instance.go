@@ -30,7 +30,8 @@ func (inst *instance) failAttr(name, summary, format string, args ...any) {
 // something is wrong.
 func (inst *instance) evaluate(e *evaluation) cty.Value {
 	kind := inst.block.kind
-	decoded, diags := hcldec.Decode(inst.block.body, kind.Spec(), inst.ctx)
+	inst.expandDynamic()
+	decoded, diags := hcldec.Decode(inst.body, inst.block.spec, inst.ctx)
 	if len(diags) > 0 {
 		inst.diags = guard(addHints(diags), e.files, inst.ctx, inst.expressions()...)
 	}
@@ -74,11 +75,11 @@ func (inst *instance) evaluate(e *evaluation) cty.Value {
 
 // expressions lists the expressions of the block, in nested blocks too.
 func (inst *instance) expressions() []hcl.Expression {
-	var out []hcl.Expression
+	out := inst.block.dynamicExpressions()
 	for _, attr := range inst.block.attrs {
 		out = append(out, attr.Expr)
 	}
-	for _, nested := range inst.block.nested {
+	for _, nested := range inst.blocks {
 		for _, attr := range inst.arguments(nested) {
 			out = append(out, attr.Expr)
 		}
@@ -101,7 +102,7 @@ func (inst *instance) nested(b *schema.Block, v cty.Value) cty.Value {
 	inst.secret[b.Name] = containsSensitive(v)
 	v, _ = v.UnmarkDeep()
 	want := inst.block.kind.Type().AttributeType(b.Name)
-	written := slices.ContainsFunc(inst.block.nested, func(s *hcl.Block) bool { return s.Type == b.Name })
+	written := slices.ContainsFunc(inst.blocks, func(s *hcl.Block) bool { return s.Type == b.Name })
 	if !written {
 		return cty.NullVal(want)
 	}

@@ -12,7 +12,10 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hcldec"
 	"github.com/hashicorp/hcl/v2/hclparse"
+
+	"github.com/qod-io/qod/schema"
 )
 
 // Config is the blocks of a directory and of the modules it calls, before anything is evaluated.
@@ -28,16 +31,17 @@ type Config struct {
 	stackRange hcl.Range
 	root       *module
 	modules    []*module // root first, each directory once
+	specs      map[*schema.Kind]hcldec.ObjectSpec
 }
 
 // Load reads the files of a directory named *.qod.hcl or *.qod.json, not those of directories inside it,
 // and those of the modules that they call. The Config is never nil: when diagnostics hold errors, it has
 // what could be read, for Files and for Evaluate to find out what else is wrong.
 func Load(dir string) (*Config, hcl.Diagnostics) {
-	c := &Config{dir: dir, files: map[string]*hcl.File{}}
+	c := &Config{dir: dir, files: map[string]*hcl.File{}, specs: map[*schema.Kind]hcldec.ObjectSpec{}}
 	c.root = newModule(c, dir)
 	c.modules = []*module{c.root}
-	l := &loader{config: c, parser: hclparse.NewParser()}
+	l := &loader{config: c, parser: hclparse.NewParser(), broken: map[string]bool{}, modules: map[string]*module{}}
 	names, autoNames, err := list(dir)
 	if err != nil {
 		c.failed = true
@@ -50,6 +54,7 @@ func Load(dir string) (*Config, hcl.Diagnostics) {
 	}
 	diags := l.readAuto(autoNames)
 	diags = append(diags, l.read(c.root, names)...)
+	diags = append(diags, l.readCalled()...)
 	diags = append(diags, c.checkStack()...)
 	diags = append(diags, guard(l.finish(), c.files, nil)...)
 	c.failed = diags.HasErrors()
@@ -61,10 +66,11 @@ func (c *Config) Files() map[string]*hcl.File { return maps.Clone(c.files) }
 
 // loader reads files into the modules of a Config.
 type loader struct {
-	config *Config
-	parser *hclparse.Parser
-	broken map[string]bool // files that did not parse, by name
-	keys   hcl.Diagnostics // of keys that are written twice: not yet looked through for secrets
+	config  *Config
+	parser  *hclparse.Parser
+	broken  map[string]bool    // files that did not parse, by name
+	modules map[string]*module // by directory without symbolic links
+	keys    hcl.Diagnostics    // of keys that are written twice: not yet looked through for secrets
 }
 
 // read parses the files of a module and sorts their blocks.
@@ -108,9 +114,6 @@ func (l *loader) readAuto(names []string) hcl.Diagnostics {
 func (l *loader) parse(path string) (*hcl.File, hcl.Diagnostics) {
 	file, diags := parse(l.parser, path)
 	if diags.HasErrors() {
-		if l.broken == nil {
-			l.broken = map[string]bool{}
-		}
 		l.broken[path] = true
 	}
 	return file, diags

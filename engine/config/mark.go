@@ -47,6 +47,9 @@ func guard(
 			continue
 		}
 		secret := inSecret(files, *d.Subject)
+		if d.Expression != nil && d.EvalContext != nil { // which knows the iterators of dynamic blocks
+			secret = secret || touchesSensitive(d.Expression, files, d.EvalContext)
+		}
 		for _, expr := range exprs {
 			secret = secret || expr.Range().Overlaps(*d.Subject) && touchesSensitive(expr, files, ctx)
 		}
@@ -80,6 +83,7 @@ func quotesNothing(summary string) bool {
 		"Invalid template interpolation value", "Unsupported argument", "Unsupported block type",
 		"Attempt to index null value", "Attempt to get attribute from null value", "Iteration over null value",
 		"Iteration over non-iterable value", "Extraneous JSON object property",
+		sensitiveForEach,
 	}, summary)
 }
 

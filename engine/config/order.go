@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/qod-io/qod/engine/graph"
 	"github.com/qod-io/qod/schema"
@@ -15,40 +16,72 @@ import (
 
 // analysis is what refers to what in a module, whatever its inputs are.
 type analysis struct {
-	uses      map[node][]reference // what a local or block refers to, but for depends_on
-	dependsOn map[node][]reference // depends_on of a block
-	order     []node               // each after what it refers to
+	uses      map[node][]reference // what a local, block, call or output refers to, but for depends_on
+	dependsOn map[node][]reference // depends_on of a block, call or output
+	order     []node               // locals, blocks and calls, each after what it refers to
+	// functions are those of the module's directory.
+	functions map[string]function.Function
 }
 
 // analyse finds what refers to what in a module, and reports references to nothing and cycles.
 func (r *run) analyse(m *module) *analysis {
-	a := &analysis{uses: map[node][]reference{}, dependsOn: map[node][]reference{}}
-	g := graph.New[node]()
+	a := &analysis{uses: map[node][]reference{}, dependsOn: map[node][]reference{}, functions: functions(m.dir)}
+	var nodes []node
 	for _, l := range m.locals {
 		refs, diags := m.references(l.attr.Expr.Variables(), scope{})
 		r.report(diags)
 		a.uses[l.node] = refs
-		g.Add(l.node)
+		nodes = append(nodes, l.node)
 	}
 	for _, b := range m.blocks {
 		refs, dependsOn, diags := m.uses(b)
 		r.report(diags)
 		a.uses[b.node], a.dependsOn[b.node] = refs, dependsOn
-		g.Add(b.node)
+		nodes = append(nodes, b.node)
 	}
-	for _, l := range m.locals {
-		a.connect(g, m, l.node)
+	for _, c := range m.calls {
+		refs, dependsOn, diags := m.callUses(c)
+		r.report(append(diags, c.check()...))
+		a.uses[c.node], a.dependsOn[c.node] = refs, dependsOn
+		nodes = append(nodes, c.node)
 	}
-	for _, b := range m.blocks {
-		a.connect(g, m, b.node)
+	r.report(a.addOutputs(m))
+	r.report(a.sort(m, nodes))
+	return a
+}
+
+// addOutputs finds what outputs refer to. Nothing in the module refers to them.
+func (a *analysis) addOutputs(m *module) hcl.Diagnostics {
+	var diags hcl.Diagnostics
+	for _, o := range m.outputs {
+		dependsOn, more := m.wholes(o.dependsOn)
+		diags = append(diags, more...)
+		a.dependsOn[o.node] = dependsOn
+		if o.value == nil {
+			continue
+		}
+		a.uses[o.node], more = m.references(o.value.Variables(), scope{})
+		diags = append(diags, more...)
+	}
+	return diags
+}
+
+// sort sets the order of nodes, or reports a cycle.
+func (a *analysis) sort(m *module, nodes []node) hcl.Diagnostics {
+	g := graph.New[node]()
+	for _, n := range nodes {
+		g.Add(n)
+	}
+	for _, n := range nodes {
+		a.connect(g, m, n)
 	}
 	order, err := g.Order()
 	var cycle *graph.CycleError[node]
 	if errors.As(err, &cycle) {
-		r.report(hcl.Diagnostics{a.cycle(cycle.Path)})
+		return hcl.Diagnostics{a.cycle(cycle.Path)}
 	}
 	a.order = order
-	return a
+	return nil
 }
 
 func (a *analysis) connect(g *graph.Graph[node], m *module, from node) {

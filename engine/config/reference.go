@@ -2,9 +2,9 @@ package config
 
 import (
 	"bytes"
+	"path/filepath"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hcldec"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"golang.org/x/text/unicode/norm"
@@ -12,13 +12,16 @@ import (
 	"github.com/qod-io/qod/schema"
 )
 
-// reference is a traversal that names a local value or a block, and the instance if it says which.
+// reference is a traversal that names a variable, a local value, a block or a module, and the instance if
+// it says which.
 type reference struct {
 	node node
 	key  string // of an instance; only with keyed
 	// keyed is true when the traversal goes on with a constant key.
 	keyed bool
-	rng   hcl.Range
+	// output is the name that follows a module; empty for a module as a whole.
+	output string
+	rng    hcl.Range
 }
 
 // scope says which names besides local values and objects an expression may use.
@@ -28,8 +31,8 @@ type scope struct {
 	secretive func(hcl.Range) bool
 }
 
-// references reads traversals. What names a declared variable or each is checked and left out; what is
-// not declared is in the diagnostics and among the references too, see [evaluation.context].
+// references reads traversals. What names each or path is checked and left out; what is not declared is
+// in the diagnostics and among the references too, see [evaluation.context].
 func (m *module) references(traversals []hcl.Traversal, in scope) ([]reference, hcl.Diagnostics) {
 	var refs []reference
 	var diags hcl.Diagnostics
@@ -56,24 +59,26 @@ func (m *module) reference(t hcl.Traversal, in scope) (reference, *hcl.Diagnosti
 		return unusable, failAt(t.SourceRange(), "Reference not allowed here",
 			"A variable's validation can refer to variables, as in var.name, and to nothing else.")
 	case root == "each" && in.each:
-		return checkEach(t)
+		return checkNames(t, "each", "key", "value")
+	case root == "path":
+		return checkNames(t, "path", "module", "root")
 	case root == "each":
 		return unusable, failAt(t.SourceRange(), "Reference to each without for_each",
 			"each.key and each.value exist in the body of a block that has the argument for_each.")
-	case root == "local" || isKind:
+	case root == "local" || root == "module" || isKind:
 		return m.referenceTo(root, t)
 	case in.secretive != nil && in.secretive(t.SourceRange()):
 		return unusable, failAt(t.SourceRange(), "Invalid reference", "This is not a reference to anything declared. "+
 			"A string is written in quotes, and a secret is better given through a variable with sensitive = true.")
 	}
 	return unusable, failAt(t.SourceRange(), "Invalid reference", "%q is not something to refer to. "+
-		"References start with var, local or a kind, as in tenant.acme; a string is written in quotes.%s",
+		"References start with var, local, module or a kind, as in tenant.acme; a string is written in quotes.%s",
 		root, schema.DidYouMean(root, roots()))
 }
 
 // roots lists what references start with.
 func roots() []string {
-	names := []string{"var", "local", "each"}
+	names := []string{"var", "local", "each", "module", "path"}
 	for _, k := range schema.Kinds() {
 		names = append(names, k.Name)
 	}
@@ -103,7 +108,7 @@ func (m *module) referenceToVariable(t hcl.Traversal) (reference, *hcl.Diagnosti
 			"var is followed by a variable's name, as in var.name.")
 	}
 	if _, declared := m.variable(name); declared {
-		return reference{}, nil
+		return reference{node: node{"var", name}, rng: t.SourceRange()}, nil
 	}
 	missing := reference{node: node{"var", name}, rng: t.SourceRange()}
 	if m.broken {
@@ -120,22 +125,28 @@ func orDeclare(suggestion, otherwise string) string {
 	return otherwise
 }
 
-func checkEach(t hcl.Traversal) (reference, *hcl.Diagnostic) {
+// checkNames checks a reference to something that has two attributes.
+func checkNames(t hcl.Traversal, root, one, other string) (reference, *hcl.Diagnostic) {
 	name, _ := stepName(t, 1)
-	if name != "key" && name != "value" {
-		return reference{node: node{"each", name}}, failAt(t.SourceRange(), "Invalid reference",
-			"each has two attributes: each.key and each.value.%s", schema.DidYouMean(name, []string{"key", "value"}))
+	if name != one && name != other {
+		return reference{node: node{root, name}}, failAt(t.SourceRange(), "Invalid reference",
+			"%s has two attributes: %s.%s and %s.%s.%s", root, root, one, root, other,
+			schema.DidYouMean(name, []string{one, other}))
 	}
 	return reference{}, nil
 }
 
-// referenceTo reads local.NAME or KIND.LABEL.
+// referenceTo reads local.NAME, module.NAME or KIND.LABEL.
 func (m *module) referenceTo(root string, t hcl.Traversal) (reference, *hcl.Diagnostic) {
 	name, ok := stepName(t, 1)
 	unusable := reference{node: node{root: root}, rng: t.SourceRange()}
 	if !ok && root == "local" {
 		return unusable, failAt(t.SourceRange(), "Invalid reference",
 			"local is followed by a local value's name, as in local.name.")
+	}
+	if !ok && root == "module" {
+		return unusable, failAt(t.SourceRange(), "Invalid reference",
+			"module is followed by a module's name, as in module.name.output.")
 	}
 	if !ok {
 		return unusable, failAt(t.SourceRange(), "Invalid reference",
@@ -151,7 +162,29 @@ func (m *module) referenceTo(root string, t hcl.Traversal) (reference, *hcl.Diag
 	if b, isBlock := m.blockOf[ref.node]; isBlock && b.forEach != nil {
 		ref.key, ref.keyed = stepName(t, 2)
 	}
+	if c, isCall := m.callOf[ref.node]; isCall {
+		return c.reference(ref, t)
+	}
 	return ref, nil
+}
+
+// reference completes a reference to a module with the instance and the output.
+func (c *call) reference(ref reference, t hcl.Traversal) (reference, *hcl.Diagnostic) {
+	next := 2
+	if c.forEach != nil {
+		ref.key, ref.keyed = stepName(t, next)
+		next++
+	}
+	if _, isName := stepName(t, next); !isName || c.module == nil {
+		return ref, nil
+	}
+	ref.output, _ = stepName(t, next)
+	if _, declared := c.module.outputOf[ref.output]; declared || c.module.broken {
+		return ref, nil
+	}
+	unusable := reference{node: node{root: "module"}, rng: t.SourceRange()}
+	return unusable, failAt(t.SourceRange(), "Reference to undeclared output", "The module in %s has no output %q.%s",
+		filepath.ToSlash(c.module.dir), ref.output, schema.DidYouMean(ref.output, c.module.outputNames()))
 }
 
 func exampleLabel(labels []string) string {
@@ -164,15 +197,21 @@ func exampleLabel(labels []string) string {
 func (m *module) declares(n node) bool {
 	_, isLocal := m.localOf[n]
 	_, isBlock := m.blockOf[n]
-	return isLocal || isBlock
+	_, isCall := m.callOf[n]
+	return isLocal || isBlock || isCall
 }
 
-// labels lists the names declared under a root: local values, or blocks of a kind.
+// labels lists the names declared under a root: local values, modules, or blocks of a kind.
 func (m *module) labels(root string) []string {
 	var labels []string
 	if root == "local" {
 		for _, l := range m.locals {
 			labels = append(labels, l.node.name)
+		}
+	}
+	for _, c := range m.calls {
+		if root == c.node.root {
+			labels = append(labels, c.node.name)
 		}
 	}
 	for _, b := range m.blocks {
@@ -188,6 +227,9 @@ func (m *module) undeclared(n node, rng hcl.Range) *hcl.Diagnostic {
 	if n.root == "local" {
 		return failAt(rng, "Reference to undeclared local value", "There is no local value %q.%s", n.name, suggestion)
 	}
+	if n.root == "module" {
+		return failAt(rng, "Reference to undeclared module", "No block module %q is declared.%s", n.name, suggestion)
+	}
 	if near := schema.Nearest(n.name, m.labels(n.root)); near != "" {
 		suggestion = " Did you mean " + n.root + "." + near + "?"
 	}
@@ -202,27 +244,59 @@ func (m *module) undeclared(n node, rng hcl.Range) *hcl.Diagnostic {
 
 // uses lists what a block refers to: from its body and for_each, and from depends_on.
 func (m *module) uses(b *block) (body, dependsOn []reference, diags hcl.Diagnostics) {
-	in := scope{each: b.forEach != nil, secretive: b.inSecret}
-	body, diags = m.references(hcldec.Variables(b.body, b.kind.Spec()), in)
+	body, diags = m.references(b.variables(), scope{each: b.forEach != nil, secretive: b.inSecret})
 	if b.forEach != nil {
 		more, problems := m.references(b.forEach.Variables(), scope{})
 		body, diags = append(body, more...), append(diags, problems...)
 	}
-	for _, t := range b.dependsOn {
+	dependsOn, problems := m.wholes(b.dependsOn)
+	return body, dependsOn, append(diags, problems...)
+}
+
+// callUses does for a module call what uses does for a block.
+func (m *module) callUses(c *call) (args, dependsOn []reference, diags hcl.Diagnostics) {
+	for _, attr := range sortedAttributes(c.args) {
+		more, problems := m.references(attr.Expr.Variables(), c.scope(attr.Name))
+		args, diags = append(args, more...), append(diags, problems...)
+	}
+	if c.forEach != nil {
+		more, problems := m.references(c.forEach.Variables(), scope{})
+		args, diags = append(args, more...), append(diags, problems...)
+	}
+	dependsOn, problems := m.wholes(c.dependsOn)
+	return args, dependsOn, append(diags, problems...)
+}
+
+func (c *call) scope(arg string) scope {
+	secretive := func(hcl.Range) bool {
+		if c.module == nil {
+			return true
+		}
+		v, declared := c.module.variable(arg)
+		return !declared || v.sensitive
+	}
+	return scope{each: c.forEach != nil, secretive: secretive}
+}
+
+// wholes reads references to whole objects, blocks or modules.
+func (m *module) wholes(list []hcl.Traversal) (refs []reference, diags hcl.Diagnostics) {
+	for _, t := range list {
 		ref, problem := m.reference(t, scope{})
+		_, isBlock := m.blockOf[ref.node]
+		_, isCall := m.callOf[ref.node]
 		n := len(t)
 		switch {
 		case problem != nil:
 			diags = append(diags, problem)
 		case !m.declares(ref.node) && m.broken:
-		case !m.declares(ref.node) || ref.node.root == "local" || n > 3 || n == 3 && !ref.keyed:
+		case !isBlock && !isCall || n > 3 || n == 3 && !ref.keyed:
 			diags = append(diags, failAt(t.SourceRange(), "Invalid depends_on",
-				"depends_on lists whole objects, as in pool.bi or user.all[\"ana\"]."))
+				"depends_on lists whole objects and modules, as in pool.bi, user.all[\"ana\"] or module.eu."))
 		default:
-			dependsOn = append(dependsOn, ref)
+			refs = append(refs, ref)
 		}
 	}
-	return body, dependsOn, diags
+	return refs, diags
 }
 
 // inSecret reports whether a range is in the expression of a secret argument.

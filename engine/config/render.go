@@ -35,25 +35,28 @@ type group struct {
 // consolidate joins equal diagnostics: a faulty line in a block with for_each is met once per object.
 func consolidate(diags hcl.Diagnostics) []*group {
 	var groups []*group
+	known := map[problem]*group{}
 	for _, d := range diags {
-		i := slices.IndexFunc(groups, func(g *group) bool { return sameProblem(g.Diagnostic, d) })
-		if i >= 0 {
-			groups[i].again++
+		p := problem{severity: d.Severity, summary: d.Summary, detail: d.Detail}
+		if d.Subject != nil {
+			p.placed, p.at = true, *d.Subject
+		}
+		if g, again := known[p]; again {
+			g.again++
 			continue
 		}
-		groups = append(groups, &group{Diagnostic: d})
+		known[p] = &group{Diagnostic: d}
+		groups = append(groups, known[p])
 	}
 	return groups
 }
 
-func sameProblem(a, b *hcl.Diagnostic) bool {
-	if a.Severity != b.Severity || a.Summary != b.Summary || a.Detail != b.Detail {
-		return false
-	}
-	if a.Subject == nil || b.Subject == nil {
-		return a.Subject == b.Subject
-	}
-	return *a.Subject == *b.Subject
+// problem is what equal diagnostics have in common.
+type problem struct {
+	severity        hcl.DiagnosticSeverity
+	summary, detail string
+	placed          bool
+	at              hcl.Range
 }
 
 // renderer writes to memory, which does not fail.

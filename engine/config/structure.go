@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hcldec"
@@ -13,9 +14,9 @@ import (
 	"github.com/qod-io/qod/schema"
 )
 
-// node names what is evaluated in order: a local value or a block of objects.
+// node names what is evaluated in order: a local value, a block of objects or a module call.
 type node struct {
-	root string // "local" or a kind
+	root string // "local", "module" or a kind
 	name string
 }
 
@@ -32,16 +33,21 @@ type module struct {
 	misnamed  []*variable // not among variables: their names are taken, or none
 	locals    []*local
 	blocks    []*block
+	calls     []*call
+	outputs   []*output
 
 	variableOf map[string]*variable
 	localOf    map[node]*local
 	blockOf    map[node]*block
+	callOf     map[node]*call
+	outputOf   map[string]*output
 }
 
 func newModule(c *Config, dir string) *module {
 	return &module{
 		config: c, dir: dir,
 		variableOf: map[string]*variable{}, localOf: map[node]*local{}, blockOf: map[node]*block{},
+		callOf: map[node]*call{}, outputOf: map[string]*output{},
 	}
 }
 
@@ -60,14 +66,17 @@ type block struct {
 	body      hcl.Body       // without the arguments below
 	forEach   hcl.Expression // nil without it
 	dependsOn []hcl.Traversal
-	// attrs and nested are what is written in body.
-	attrs  hcl.Attributes
-	nested hcl.Blocks
+	// attrs and nested are what is written in body. A dynamic block is among nested as that.
+	attrs   hcl.Attributes
+	nested  hcl.Blocks
+	dynamic bool
+	spec    hcldec.ObjectSpec
 }
 
 func topSchema() *hcl.BodySchema {
 	s := &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 		{Type: "qod"}, {Type: "variable", LabelNames: []string{"name"}}, {Type: "locals"},
+		{Type: "output", LabelNames: []string{"name"}}, {Type: "module", LabelNames: []string{"name"}},
 	}}
 	for _, k := range schema.Kinds() {
 		s.Blocks = append(s.Blocks, hcl.BlockHeaderSchema{Type: k.Name, LabelNames: []string{"label"}})
@@ -79,7 +88,6 @@ func topSchema() *hcl.BodySchema {
 // later lists the block types that the language knows by name only.
 func later() []hcl.BlockHeaderSchema {
 	return []hcl.BlockHeaderSchema{
-		{Type: "output", LabelNames: []string{"name"}}, {Type: "module", LabelNames: []string{"name"}},
 		{Type: "import"}, {Type: "moved"}, {Type: "removed"}, {Type: "check", LabelNames: []string{"name"}},
 	}
 }
@@ -93,11 +101,15 @@ func (m *module) collect(body hcl.Body) hcl.Diagnostics {
 		case isKind:
 			diags = append(diags, m.addBlock(b)...)
 		case b.Type == "qod":
-			diags = append(diags, m.config.addStack(b)...)
+			diags = append(diags, m.addStack(b)...)
 		case b.Type == "variable":
 			diags = append(diags, m.addVariable(b)...)
 		case b.Type == "locals":
 			diags = append(diags, m.addLocals(b)...)
+		case b.Type == "output":
+			diags = append(diags, m.addOutput(b)...)
+		case b.Type == "module":
+			diags = append(diags, m.addCall(b)...)
 		default:
 			diags = append(diags, unsupported(b))
 		}
@@ -110,7 +122,12 @@ func unsupported(b *hcl.Block) *hcl.Diagnostic {
 	return failAt(b.TypeRange, "Unsupported block type", "Blocks of type %q are not supported in this version.", b.Type)
 }
 
-func (c *Config) addStack(b *hcl.Block) hcl.Diagnostics {
+func (m *module) addStack(b *hcl.Block) hcl.Diagnostics {
+	c := m.config
+	if m != c.root {
+		return hcl.Diagnostics{failAt(header(b), "Stack in a module", "The objects of a module belong to the stack of "+
+			"the configuration that calls it, so a module has no qod block.")}
+	}
 	if c.stackRange.Filename != "" {
 		return hcl.Diagnostics{failAt(header(b), "Duplicate qod block",
 			"A configuration has one qod block, and the one at %s is it: remove this one.", c.stackRange.String())}
@@ -164,7 +181,7 @@ func (m *module) addLocals(b *hcl.Block) hcl.Diagnostics {
 func (m *module) addBlock(src *hcl.Block) hcl.Diagnostics {
 	kind, _ := schema.Lookup(src.Type)
 	label := norm.NFC.String(src.Labels[0])
-	b := &block{node: node{kind.Name, label}, kind: kind, src: src, header: header(src)}
+	b := &block{node: node{kind.Name, label}, kind: kind, src: src, header: header(src), spec: m.config.spec(kind)}
 	if !hclsyntax.ValidIdentifier(label) {
 		return hcl.Diagnostics{failAt(src.LabelRanges[0], "Invalid label", "A label is how other blocks refer to this "+
 			"one: a letter first, then letters, digits, _ and -. If the %s is called something else, say so "+
@@ -180,6 +197,14 @@ func (m *module) addBlock(src *hcl.Block) hcl.Diagnostics {
 	return diags
 }
 
+// spec is the kind's, made once.
+func (c *Config) spec(k *schema.Kind) hcldec.ObjectSpec {
+	if c.specs[k] == nil {
+		c.specs[k] = k.Spec()
+	}
+	return c.specs[k]
+}
+
 // headerSchema is what a block of any kind may have beside the kind's own arguments.
 func headerSchema() *hcl.BodySchema {
 	return &hcl.BodySchema{
@@ -191,8 +216,9 @@ func headerSchema() *hcl.BodySchema {
 func (b *block) decodeHeader() hcl.Diagnostics {
 	content, rest, diags := b.src.Body.PartialContent(headerSchema())
 	b.body = rest
-	written, _, _ := rest.PartialContent(hcldec.ImpliedSchema(b.kind.Spec())) // evaluation reports what is wrong
+	written, _, _ := rest.PartialContent(withDynamic(hcldec.ImpliedSchema(b.spec))) // evaluation reports what is wrong
 	b.attrs, b.nested = written.Attributes, written.Blocks
+	b.dynamic = slices.ContainsFunc(b.nested, func(n *hcl.Block) bool { return n.Type == dynamicType })
 	for _, nested := range content.Blocks {
 		diags = append(diags, unsupported(nested))
 	}
