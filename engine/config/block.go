@@ -23,9 +23,10 @@ type instance struct {
 	blocks hcl.Blocks
 	// secret lists attributes and blocks that hold a sensitive value.
 	secret map[string]bool
-	// plain is the value that others see, without marks; NilVal when something is wrong.
-	plain cty.Value
-	diags hcl.Diagnostics
+	// shown is the value that others see, and plain the same without marks; NilVal when something is wrong.
+	shown, plain cty.Value
+	addr         schema.Addr
+	diags        hcl.Diagnostics
 }
 
 // instanceNote is the Extra of diagnostics about one instance of a block with for_each.
@@ -131,11 +132,12 @@ func (e *evaluation) evaluateInstance(inst *instance) cty.Value {
 	complete := inst.evaluate(e)
 	e.report(inst.noted())
 	if complete == cty.NilVal {
-		return cty.UnknownVal(b.kind.Type())
+		return cty.UnknownVal(b.form.typ)
 	}
 	e.objects = append(e.objects, inst)
-	inst.plain = complete
-	return inst.visible(complete).Mark(objectMark{b.kind.Name, e.address(b, "", false), inst.object.Address})
+	inst.addr = b.kind.Addr(inst.object.Value)
+	inst.plain, inst.shown = complete, inst.visible(complete)
+	return inst.shown.Mark(objectMark{b.kind.Name, e.address(b, "", false), inst.object.Address})
 }
 
 // noted returns the instance's diagnostics; those of one of many, or in a module, say which.
@@ -151,17 +153,20 @@ func (inst *instance) noted() hcl.Diagnostics {
 
 // visible is the value that others see: with defaults, and with marks on what must not be shown.
 func (inst *instance) visible(complete cty.Value) cty.Value {
+	if len(inst.block.form.secret) == 0 && len(inst.secret) == 0 {
+		return complete
+	}
 	attrs := complete.AsValueMap()
-	for name, v := range attrs {
-		if inst.hides(name) {
-			attrs[name] = v.Mark(sensitiveMark{})
-		}
+	for _, name := range inst.block.form.secret {
+		attrs[name] = attrs[name].Mark(sensitiveMark{})
+	}
+	for name := range inst.secret {
+		attrs[name] = attrs[name].Mark(sensitiveMark{})
 	}
 	return cty.ObjectVal(attrs)
 }
 
 // hides reports whether the value of the attribute or block must not be shown.
 func (inst *instance) hides(name string) bool {
-	a, ok := inst.block.kind.Attr(name)
-	return inst.secret[name] || ok && a.Secret
+	return inst.secret[name] || slices.Contains(inst.block.form.secret, name)
 }

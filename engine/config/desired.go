@@ -91,7 +91,7 @@ func (inst *instance) arguments(nested *hcl.Block) hcl.Attributes {
 }
 
 func (inst *instance) nestedSpec(name string) hcldec.Spec {
-	switch spec := inst.block.spec[name].(type) {
+	switch spec := inst.block.form.spec[name].(type) {
 	case *hcldec.BlockSetSpec:
 		return spec.Nested
 	case *hcldec.BlockSpec:

@@ -33,7 +33,7 @@ func estateOfBlocks(tenants int) string {
 		}
 		for i := range rolesPerTenant {
 			fmt.Fprintf(out, "role \"t%d_%d\" {\n  tenant = tenant.t%d\n  name   = \"r%d\"\n"+
-				"  permission {\n    privileges = [\"select\"]\n  }\n}\n", t, i, t, i)
+				"  permission {\n    privileges = [\"all\"]\n  }\n}\n", t, i, t, i)
 		}
 		for i := range groupsPerTenant {
 			fmt.Fprintf(out, "group \"t%d_%d\" {\n  name  = \"g%d\"\n  roles = [role.t%d_%d]\n}\n", t, i, i, t, i)
@@ -82,7 +82,7 @@ role "r" {
   tenant   = tenant.t[each.value.tenant]
   name     = "r${each.value.i}"
   permission {
-    privileges = ["select"]
+    privileges = ["all"]
   }
 }
 group "g" {

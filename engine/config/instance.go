@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -40,14 +41,17 @@ func (inst *instance) evaluate(e *evaluation) cty.Value {
 	}
 	inst.marks = objectMarks(decoded)
 	r := &resolver{inst: inst, evaluation: e}
-	attrs := map[string]cty.Value{}
+	attrs := maps.Clone(inst.block.form.nulls)
+	written := decoded.AsValueMap()
 	for i := range kind.Attrs {
-		a := &kind.Attrs[i]
-		attrs[a.Name] = inst.attribute(r, a, decoded.GetAttr(a.Name))
+		if v, ok := written[kind.Attrs[i].Name]; ok {
+			attrs[kind.Attrs[i].Name] = inst.attribute(r, &kind.Attrs[i], v)
+		}
 	}
 	for i := range kind.Blocks {
-		b := &kind.Blocks[i]
-		attrs[b.Name] = inst.nested(b, decoded.GetAttr(b.Name))
+		if v, ok := written[kind.Blocks[i].Name]; ok {
+			attrs[kind.Blocks[i].Name] = inst.nested(&kind.Blocks[i], v)
+		}
 	}
 	if inst.diags.HasErrors() {
 		return cty.NilVal
@@ -87,21 +91,28 @@ func (inst *instance) expressions() []hcl.Expression {
 	return out
 }
 
+// note remembers that an attribute or block holds a sensitive value.
+func (inst *instance) note(name string, v cty.Value) {
+	if containsSensitive(v) {
+		inst.secret[name] = true
+	}
+}
+
 // attribute returns the value of an attribute in its type and without marks; references become names.
 func (inst *instance) attribute(r *resolver, a *schema.Attr, v cty.Value) cty.Value {
 	if a.Ref != "" {
 		return r.resolve(a, v)
 	}
-	inst.secret[a.Name] = containsSensitive(v)
+	inst.note(a.Name, v)
 	v, _ = v.UnmarkDeep()
 	return v
 }
 
 // nested returns the value of a nested block or set of blocks; null when none is written.
 func (inst *instance) nested(b *schema.Block, v cty.Value) cty.Value {
-	inst.secret[b.Name] = containsSensitive(v)
+	inst.note(b.Name, v)
 	v, _ = v.UnmarkDeep()
-	want := inst.block.kind.Type().AttributeType(b.Name)
+	want := inst.block.form.typ.AttributeType(b.Name)
 	written := slices.ContainsFunc(inst.blocks, func(s *hcl.Block) bool { return s.Type == b.Name })
 	if !written {
 		return cty.NullVal(want)
@@ -130,8 +141,8 @@ func (inst *instance) defaultName() string {
 
 // refuseSensitiveKey keeps secrets out of addresses.
 func (inst *instance) refuseSensitiveKey() {
-	for _, a := range inst.block.kind.Attrs {
-		if inst.secret[a.Name] && (a.Name == "name" || a.Ref != "") {
+	for name := range inst.secret {
+		if a, ok := inst.block.kind.Attr(name); ok && (name == "name" || a.Ref != "") {
 			inst.failAttr(a.Name, "Sensitive "+a.Name, "%s is computed from a sensitive value, and names of "+
 				"objects are shown. If it is no secret, use nonsensitive(...).", a.Name)
 		}
@@ -173,6 +184,9 @@ func (inst *instance) failUnknown(e *evaluation, value cty.Value) {
 }
 
 func (inst *instance) sensitiveNames() []string {
+	if len(inst.secret) == 0 {
+		return nil
+	}
 	var names []string
 	for _, name := range inst.block.kind.Names() {
 		a, ok := inst.block.kind.Attr(name)

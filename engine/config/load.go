@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hcldec"
 	"github.com/hashicorp/hcl/v2/hclparse"
 
 	"github.com/qod-io/qod/schema"
@@ -31,14 +30,14 @@ type Config struct {
 	stackRange hcl.Range
 	root       *module
 	modules    []*module // root first, each directory once
-	specs      map[*schema.Kind]hcldec.ObjectSpec
+	forms      map[*schema.Kind]*form
 }
 
 // Load reads the files of a directory named *.qod.hcl or *.qod.json, not those of directories inside it,
 // and those of the modules that they call. The Config is never nil: when diagnostics hold errors, it has
 // what could be read, for Files and for Evaluate to find out what else is wrong.
 func Load(dir string) (*Config, hcl.Diagnostics) {
-	c := &Config{dir: dir, files: map[string]*hcl.File{}, specs: map[*schema.Kind]hcldec.ObjectSpec{}}
+	c := &Config{dir: dir, files: map[string]*hcl.File{}, forms: map[*schema.Kind]*form{}}
 	c.root = newModule(c, dir)
 	c.modules = []*module{c.root}
 	l := &loader{config: c, parser: hclparse.NewParser(), broken: map[string]bool{}, modules: map[string]*module{}}

@@ -23,18 +23,53 @@ const withheld = "The details are not shown, since a sensitive value is involved
 
 func isSensitive(v cty.Value) bool { return v.HasMark(sensitiveMark{}) }
 
-func containsSensitive(v cty.Value) bool { return v.HasMarkDeep(sensitiveMark{}) }
+func containsSensitive(v cty.Value) bool {
+	if v.Type().IsPrimitiveType() {
+		return isSensitive(v)
+	}
+	return v.HasMarkDeep(sensitiveMark{})
+}
 
 // objectMarks lists the objects that a value was computed from, sorted by address.
 func objectMarks(values ...cty.Value) []objectMark {
 	found := map[objectMark]bool{}
 	for _, v := range values {
-		for m := range cty.ValueMarksOfTypeDeep[objectMark](v) {
-			found[m] = true
-		}
+		addObjectMarks(v, found)
 	}
 	byAddress := func(a, b objectMark) int { return strings.Compare(a.address, b.address) }
 	return slices.SortedFunc(maps.Keys(found), byAddress)
+}
+
+// addObjectMarks does not look into an object that has the mark of one: nothing in it has another.
+func addObjectMarks(v cty.Value, found map[objectMark]bool) {
+	if v.IsMarked() {
+		var marks cty.ValueMarks
+		v, marks = v.Unmark()
+		for m := range marks {
+			if object, ok := m.(objectMark); ok {
+				found[object] = true
+			}
+		}
+		if len(found) > 0 && isObjectOf(v, marks) {
+			return
+		}
+	}
+	if v.Type().IsPrimitiveType() || !v.IsKnown() || v.IsNull() || !v.CanIterateElements() {
+		return
+	}
+	for it := v.ElementIterator(); it.Next(); {
+		_, element := it.Element()
+		addObjectMarks(element, found)
+	}
+}
+
+func isObjectOf(v cty.Value, marks cty.ValueMarks) bool {
+	for m := range marks {
+		if _, ok := m.(objectMark); ok {
+			return v.Type().IsObjectType()
+		}
+	}
+	return false
 }
 
 // guard looks at diagnostics that HCL made of exprs and takes out details that quote a sensitive value:

@@ -116,7 +116,7 @@ func (a *analysis) cycle(path []node) *hcl.Diagnostic {
 func (r *run) refuseSameKey() {
 	first := map[schema.Addr]*instance{}
 	for _, inst := range r.objects {
-		addr := inst.object.Addr()
+		addr := inst.addr
 		before, taken := first[addr]
 		if !taken {
 			first[addr] = inst
@@ -132,7 +132,7 @@ func (r *run) refuseSameKey() {
 func (r *run) ordered() []schema.Object {
 	byAddr := map[schema.Addr]string{}
 	for _, inst := range r.objects {
-		byAddr[inst.object.Addr()] = inst.object.Address
+		byAddr[inst.addr] = inst.object.Address
 	}
 	g := graph.New[string]()
 	for _, inst := range r.objects {

@@ -47,7 +47,10 @@ func (r *resolver) resolve(a *schema.Attr, v cty.Value) cty.Value {
 		return cty.UnknownVal(a.Type)
 	}
 	var names []cty.Value
-	candidates := objectMarks(v)
+	var candidates []objectMark
+	if t.IsSetType() { // whose elements have lost theirs
+		candidates = objectMarks(v)
+	}
 	whole, elements := r.inst.attrRange(a.Name), elementsOf(expr)
 	i := 0
 	for it := top.ElementIterator(); it.Next(); i++ {
@@ -82,10 +85,13 @@ func elementsOf(expr hcl.Expression) []hcl.Expression {
 // one returns the name that one reference stands for. candidates are the objects it may be, when the
 // value's own marks were lost in a set.
 func (r *resolver) one(a *schema.Attr, v cty.Value, candidates []objectMark, rng hcl.Range) cty.Value {
-	candidates = append(objectMarks(v), candidates...)
 	if isSensitive(v) {
 		r.inst.secret[a.Name] = true
 	}
+	if target := r.whole(v); target != nil {
+		return r.target(a, target, rng)
+	}
+	candidates = append(objectMarks(v), candidates...)
 	plain, _ := v.UnmarkDeep()
 	switch {
 	case plain.IsNull():
@@ -110,6 +116,11 @@ func (r *resolver) object(a *schema.Attr, plain cty.Value, candidates []objectMa
 			"declares.%s", a.Name, a.Ref, severalHint(candidates, a))
 		return cty.UnknownVal(cty.String)
 	}
+	return r.target(a, target, rng)
+}
+
+// target returns the name of an object that is referred to, and remembers what that implies.
+func (r *resolver) target(a *schema.Attr, target *instance, rng hcl.Range) cty.Value {
 	if target.block.kind.Name != a.Ref {
 		r.inst.fail(rng, "Reference to another kind", "%s takes a %s, and %s is a %s.",
 			a.Name, a.Ref, target.object.Address, target.block.kind.Name)
@@ -118,10 +129,25 @@ func (r *resolver) object(a *schema.Attr, plain cty.Value, candidates []objectMa
 	key := target.block.kind.Key
 	for _, part := range key[:len(key)-1] {
 		if _, ok := r.inst.block.kind.Attr(part); ok {
-			r.implied = append(r.implied, implied{part, plain.GetAttr(part), a.Name, target.object.Address, rng})
+			r.implied = append(r.implied, implied{part, target.plain.GetAttr(part), a.Name, target.object.Address, rng})
 		}
 	}
-	return plain.GetAttr(key[len(key)-1])
+	return target.plain.GetAttr(key[len(key)-1])
+}
+
+// whole returns the instance whose value this is as others see it, or nil.
+func (r *resolver) whole(v cty.Value) *instance {
+	top, marks := v.Unmark()
+	for m := range marks {
+		object, ok := m.(objectMark)
+		if !ok {
+			continue
+		}
+		if inst := r.evaluation.instances[object.address]; inst.shown != cty.NilVal && inst.shown.RawEquals(top) {
+			return inst
+		}
+	}
+	return nil
 }
 
 // find returns the instance whose whole value this is: an object changed on the way, by merge() for
@@ -164,13 +190,6 @@ func (r *resolver) imply(attrs map[string]cty.Value) {
 	inst := r.inst
 	for _, im := range r.implied {
 		have := attrs[im.part]
-		from := fmt.Sprintf("%s says %s (at %s)", im.part, valueString(have), inst.attrRange(im.part))
-		for _, before := range r.implied {
-			if _, written := inst.block.attrs[im.part]; !written && before.part == im.part {
-				from = fmt.Sprintf("%s is of %s %s (at %s)", before.address, im.part, valueString(before.value), before.rng)
-				break
-			}
-		}
 		switch {
 		case !have.IsKnown():
 		case im.value.IsNull():
@@ -179,8 +198,20 @@ func (r *resolver) imply(attrs map[string]cty.Value) {
 		case have.IsNull():
 			attrs[im.part] = im.value
 		case schema.Fold(have.AsString()) != schema.Fold(im.value.AsString()):
-			inst.fail(im.rng, "References disagree", "%s is of %s %s, but %s. "+
-				"An object refers only to objects of its own %s.", im.address, im.part, valueString(im.value), from, im.part)
+			inst.fail(im.rng, "References disagree", "%s is of %s %s, but %s. An object refers only to objects of its own %s.",
+				im.address, im.part, valueString(im.value), r.source(im.part, have), im.part)
 		}
 	}
+}
+
+// source says where a key part that is in place comes from.
+func (r *resolver) source(part string, have cty.Value) string {
+	if _, written := r.inst.block.attrs[part]; !written {
+		for _, im := range r.implied {
+			if im.part == part {
+				return fmt.Sprintf("%s is of %s %s (at %s)", im.address, part, valueString(im.value), im.rng)
+			}
+		}
+	}
+	return fmt.Sprintf("%s says %s (at %s)", part, valueString(have), r.inst.attrRange(part))
 }

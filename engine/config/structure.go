@@ -70,7 +70,9 @@ type block struct {
 	attrs   hcl.Attributes
 	nested  hcl.Blocks
 	dynamic bool
-	spec    hcldec.ObjectSpec
+	form    *form
+	// spec is that of the kind for what is written, or all of it where something is wrong or dynamic.
+	spec hcldec.ObjectSpec
 }
 
 func topSchema() *hcl.BodySchema {
@@ -181,7 +183,7 @@ func (m *module) addLocals(b *hcl.Block) hcl.Diagnostics {
 func (m *module) addBlock(src *hcl.Block) hcl.Diagnostics {
 	kind, _ := schema.Lookup(src.Type)
 	label := norm.NFC.String(src.Labels[0])
-	b := &block{node: node{kind.Name, label}, kind: kind, src: src, header: header(src), spec: m.config.spec(kind)}
+	b := &block{node: node{kind.Name, label}, kind: kind, src: src, header: header(src), form: m.config.form(kind)}
 	if !hclsyntax.ValidIdentifier(label) {
 		return hcl.Diagnostics{failAt(src.LabelRanges[0], "Invalid label", "A label is how other blocks refer to this "+
 			"one: a letter first, then letters, digits, _ and -. If the %s is called something else, say so "+
@@ -197,12 +199,29 @@ func (m *module) addBlock(src *hcl.Block) hcl.Diagnostics {
 	return diags
 }
 
-// spec is the kind's, made once.
-func (c *Config) spec(k *schema.Kind) hcldec.ObjectSpec {
-	if c.specs[k] == nil {
-		c.specs[k] = k.Spec()
+// form is what evaluation needs to know of a kind, made once.
+type form struct {
+	spec   hcldec.ObjectSpec
+	typ    cty.Type
+	nulls  map[string]cty.Value // the value where nothing is written
+	secret []string             // attributes that are never shown
+}
+
+func (c *Config) form(k *schema.Kind) *form {
+	if known, ok := c.forms[k]; ok {
+		return known
 	}
-	return c.specs[k]
+	f := &form{spec: k.Spec(), typ: k.Type(), nulls: map[string]cty.Value{}}
+	for name, t := range f.typ.AttributeTypes() {
+		f.nulls[name] = cty.NullVal(t)
+	}
+	for i := range k.Attrs {
+		if k.Attrs[i].Secret {
+			f.secret = append(f.secret, k.Attrs[i].Name)
+		}
+	}
+	c.forms[k] = f
+	return f
 }
 
 // headerSchema is what a block of any kind may have beside the kind's own arguments.
@@ -216,9 +235,7 @@ func headerSchema() *hcl.BodySchema {
 func (b *block) decodeHeader() hcl.Diagnostics {
 	content, rest, diags := b.src.Body.PartialContent(headerSchema())
 	b.body = rest
-	written, _, _ := rest.PartialContent(withDynamic(hcldec.ImpliedSchema(b.spec))) // evaluation reports what is wrong
-	b.attrs, b.nested = written.Attributes, written.Blocks
-	b.dynamic = slices.ContainsFunc(b.nested, func(n *hcl.Block) bool { return n.Type == dynamicType })
+	b.decodeWritten()
 	for _, nested := range content.Blocks {
 		diags = append(diags, unsupported(nested))
 	}
@@ -228,6 +245,24 @@ func (b *block) decodeHeader() hcl.Diagnostics {
 	dependsOn, more := traversals(content.Attributes["depends_on"])
 	b.dependsOn = dependsOn
 	return append(diags, more...)
+}
+
+// decodeWritten finds what is written in the body. What is wrong with it is reported when it is evaluated.
+func (b *block) decodeWritten() {
+	written, problems := b.body.Content(withDynamic(hcldec.ImpliedSchema(b.form.spec)))
+	b.attrs, b.nested = written.Attributes, written.Blocks
+	b.dynamic = slices.ContainsFunc(b.nested, func(n *hcl.Block) bool { return n.Type == dynamicType })
+	b.spec = b.form.spec
+	if b.dynamic || problems.HasErrors() {
+		return
+	}
+	b.spec = hcldec.ObjectSpec{}
+	for name := range b.attrs {
+		b.spec[name] = b.form.spec[name]
+	}
+	for _, nested := range b.nested {
+		b.spec[nested.Type] = b.form.spec[nested.Type]
+	}
 }
 
 // traversals reads a list of references that say what they mean without being evaluated. In JSON they are
