@@ -32,17 +32,16 @@ func (inst *instance) failAttr(name, summary, format string, args ...any) {
 func (inst *instance) evaluate(e *evaluation) cty.Value {
 	kind := inst.block.kind
 	inst.expandDynamic()
-	decoded, diags := hcldec.Decode(inst.body, inst.block.spec, inst.ctx)
+	written, diags := inst.decode()
 	if len(diags) > 0 {
 		inst.diags = guard(addHints(diags), e.files, inst.ctx, inst.expressions()...)
 	}
 	if inst.diags.HasErrors() {
 		return cty.NilVal
 	}
-	inst.marks = objectMarks(decoded)
+	inst.marks = objectMarks(slices.Collect(maps.Values(written))...)
 	r := &resolver{inst: inst, evaluation: e}
 	attrs := maps.Clone(inst.block.form.nulls)
-	written := decoded.AsValueMap()
 	for i := range kind.Attrs {
 		if v, ok := written[kind.Attrs[i].Name]; ok {
 			attrs[kind.Attrs[i].Name] = inst.attribute(r, &kind.Attrs[i], v)
@@ -75,6 +74,36 @@ func (inst *instance) evaluate(e *evaluation) cty.Value {
 	inst.object.Value = value
 	inst.object.Sensitive = inst.sensitiveNames()
 	return complete
+}
+
+// decode returns what is written, in the types of the kind's spec.
+func (inst *instance) decode() (map[string]cty.Value, hcl.Diagnostics) {
+	if written, ok := inst.decodeArguments(); ok {
+		return written, nil
+	}
+	decoded, diags := hcldec.Decode(inst.body, inst.block.spec, inst.ctx)
+	return decoded.AsValueMap(), diags
+}
+
+// decodeArguments does what hcldec does for a body that is nothing but good arguments, and declines others.
+func (inst *instance) decodeArguments() (map[string]cty.Value, bool) {
+	b := inst.block
+	if !b.sound || len(b.nested) > 0 {
+		return nil, false
+	}
+	written := make(map[string]cty.Value, len(b.attrs))
+	for name, attr := range b.attrs {
+		value, diags := attr.Expr.Value(inst.ctx)
+		if len(diags) > 0 {
+			return nil, false
+		}
+		value, err := convert.Convert(value, b.form.spec[name].(*hcldec.AttrSpec).Type)
+		if err != nil {
+			return nil, false
+		}
+		written[name] = value
+	}
+	return written, true
 }
 
 // expressions lists the expressions of the block, in nested blocks too.

@@ -71,6 +71,7 @@ type block struct {
 	nested  hcl.Blocks
 	dynamic bool
 	form    *form
+	sound   bool // nothing is wrong with what is written, as far as that shows before it is evaluated
 	// spec is that of the kind for what is written, or all of it where something is wrong or dynamic.
 	spec hcldec.ObjectSpec
 }
@@ -256,6 +257,7 @@ func (b *block) decodeWritten() {
 	if b.dynamic || problems.HasErrors() {
 		return
 	}
+	b.sound = true
 	b.spec = hcldec.ObjectSpec{}
 	for name := range b.attrs {
 		b.spec[name] = b.form.spec[name]
