@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/qod-io/qod/schema"
@@ -38,7 +39,7 @@ func (r *resolver) resolve(a *schema.Attr, v cty.Value) cty.Value {
 	case !v.IsKnown():
 		return cty.UnknownVal(a.Type)
 	case !a.Set():
-		return r.one(a, v, nil, r.inst.attrRange(a.Name))
+		return r.one(a, v, nil, expr, r.inst.attrRange(a.Name))
 	}
 	t := top.Type()
 	if !t.IsTupleType() && !t.IsListType() && !t.IsSetType() {
@@ -58,11 +59,11 @@ func (r *resolver) resolve(a *schema.Attr, v cty.Value) cty.Value {
 		if _, secret := marks[sensitiveMark{}]; secret {
 			item = item.Mark(sensitiveMark{})
 		}
-		rng := whole
+		rng, element := whole, hcl.Expression(nil)
 		if i < len(elements) {
-			rng = elements[i].Range()
+			rng, element = elements[i].Range(), elements[i]
 		}
-		names = append(names, r.one(a, item, candidates, rng))
+		names = append(names, r.one(a, item, candidates, element, rng))
 	}
 	if len(names) == 0 {
 		return cty.SetValEmpty(cty.String)
@@ -83,12 +84,14 @@ func elementsOf(expr hcl.Expression) []hcl.Expression {
 }
 
 // one returns the name that one reference stands for. candidates are the objects it may be, when the
-// value's own marks were lost in a set.
-func (r *resolver) one(a *schema.Attr, v cty.Value, candidates []objectMark, rng hcl.Range) cty.Value {
+// value's own marks were lost in a set; expr may be nil.
+func (r *resolver) one(
+	a *schema.Attr, v cty.Value, candidates []objectMark, expr hcl.Expression, rng hcl.Range,
+) cty.Value {
 	if isSensitive(v) {
 		r.inst.secret[a.Name] = true
 	}
-	if target := r.whole(v); target != nil {
+	if target := r.whole(v, expr); target != nil {
 		return r.target(a, target, rng)
 	}
 	candidates = append(objectMarks(v), candidates...)
@@ -135,19 +138,51 @@ func (r *resolver) target(a *schema.Attr, target *instance, rng hcl.Range) cty.V
 	return target.plain.GetAttr(key[len(key)-1])
 }
 
-// whole returns the instance whose value this is as others see it, or nil.
-func (r *resolver) whole(v cty.Value) *instance {
+// whole returns the instance whose value this is as others see it, or nil. Values need not be compared where
+// the expression is nothing but the object.
+func (r *resolver) whole(v cty.Value, expr hcl.Expression) *instance {
 	top, marks := v.Unmark()
+	var candidates, named []*instance
+	block := r.blockOf(expr)
 	for m := range marks {
 		object, ok := m.(objectMark)
 		if !ok {
 			continue
 		}
-		if inst := r.evaluation.instances[object.address]; inst.shown != cty.NilVal && inst.shown.RawEquals(top) {
+		inst := r.evaluation.instances[object.address]
+		candidates = append(candidates, inst)
+		if inst.block == block && inst.evaluation == r.evaluation && inst.plain != cty.NilVal {
+			named = append(named, inst)
+		}
+	}
+	if len(named) == 1 { // of several, some only gave the key
+		return named[0]
+	}
+	for _, inst := range candidates {
+		if inst.shown != cty.NilVal && inst.shown.RawEquals(top) {
 			return inst
 		}
 	}
 	return nil
+}
+
+// blockOf returns the block of which the expression is one whole object, or nil.
+func (r *resolver) blockOf(expr hcl.Expression) *block {
+	steps := 0
+	if index, ok := expr.(*hclsyntax.IndexExpr); ok {
+		expr, steps = index.Collection, 1
+	}
+	traversal, ok := expr.(*hclsyntax.ScopeTraversalExpr)
+	if !ok {
+		return nil
+	}
+	steps += len(traversal.Traversal)
+	name, _ := stepName(traversal.Traversal, 1)
+	b := r.evaluation.module.blockOf[node{traversal.Traversal.RootName(), name}]
+	if b == nil || b.forEach == nil && steps != 2 || b.forEach != nil && steps != 3 {
+		return nil
+	}
+	return b
 }
 
 // find returns the instance whose whole value this is: an object changed on the way, by merge() for
