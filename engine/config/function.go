@@ -1,6 +1,9 @@
 package config
 
 import (
+	"maps"
+	"time"
+
 	"github.com/hashicorp/hcl/v2/ext/tryfunc"
 	ctyyaml "github.com/zclconf/go-cty-yaml"
 	"github.com/zclconf/go-cty/cty"
@@ -8,17 +11,24 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// functions returns what expressions can call, under the names Terraform has for it. All are functions
-// of their arguments and of the files in dir: equal configurations give equal objects.
-func functions(dir string) map[string]function.Function {
-	all := standardFunctions()
-	own := []map[string]function.Function{collectionFunctions(), textFunctions(), markFunctions(), fileFunctions(dir)}
-	for _, table := range own {
-		for name, f := range table {
-			all[name] = f
-		}
+// functions is functionsAt for evaluations that have no time.
+func functions(dir string) map[string]function.Function { return functionsAt(dir, time.Time{}) }
+
+// functionsAt returns what expressions can call, under the names Terraform has for it. All are functions
+// of their arguments, of the files in dir and of now, which is one time for a whole evaluation: equal
+// configurations give equal objects. With a zero now, plantimestamp fails.
+func functionsAt(dir string, now time.Time) map[string]function.Function {
+	all := map[string]function.Function{}
+	for _, table := range []map[string]function.Function{
+		standardFunctions(), collectionFunctions(), textFunctions(), hashFunctions(), networkFunctions(),
+		timeFunctions(now), typeFunctions(), markFunctions(), fileFunctions(dir), refusedFunctions(),
+	} {
+		maps.Copy(all, table)
 	}
-	all["templatefile"] = templateFile(dir, all)
+	all["templatefile"], all["templatestring"] = templateFile(dir, all), templateString(all)
+	for name, l := range limits() {
+		all[name] = limited(all[name], l)
+	}
 	return all
 }
 
@@ -45,7 +55,6 @@ func standardFunctions() map[string]function.Function {
 
 		"csvdecode": stdlib.CSVDecodeFunc, "jsondecode": stdlib.JSONDecodeFunc, "jsonencode": stdlib.JSONEncodeFunc,
 		"yamldecode": ctyyaml.YAMLDecodeFunc, "yamlencode": ctyyaml.YAMLEncodeFunc,
-		"formatdate": stdlib.FormatDateFunc, "timeadd": stdlib.TimeAddFunc,
 
 		"can": tryfunc.CanFunc, "try": tryfunc.TryFunc,
 		"tobool": stdlib.MakeToFunc(cty.Bool), "tolist": stdlib.MakeToFunc(cty.List(cty.DynamicPseudoType)),

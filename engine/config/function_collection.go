@@ -11,13 +11,15 @@ import (
 
 func collectionFunctions() map[string]function.Function {
 	return map[string]function.Function{
-		"alltrue":  fold(cty.True, func(all, v cty.Value) cty.Value { return all.And(v) }),
-		"anytrue":  fold(cty.False, func(any, v cty.Value) cty.Value { return any.Or(v) }),
-		"coalesce": coalesceFunction(),
-		"index":    indexFunction(),
-		"length":   lengthFunction(),
-		"one":      oneFunction(),
-		"sum":      sumFunction(),
+		"alltrue":   fold(cty.True, func(all, v cty.Value) cty.Value { return all.And(v) }),
+		"anytrue":   fold(cty.False, func(any, v cty.Value) cty.Value { return any.Or(v) }),
+		"coalesce":  coalesceFunction(),
+		"index":     indexFunction(),
+		"length":    lengthFunction(),
+		"matchkeys": matchKeysFunction(),
+		"one":       oneFunction(),
+		"sum":       sumFunction(),
+		"transpose": transposeFunction(),
 	}
 }
 

@@ -4,18 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 )
 
@@ -23,7 +18,7 @@ import (
 // link leads out of it.
 func fileFunctions(dir string) map[string]function.Function {
 	pathParam := []function.Parameter{{Name: "path", Type: cty.String}}
-	return map[string]function.Function{
+	all := map[string]function.Function{
 		"file": function.New(&function.Spec{
 			Params: pathParam, Type: function.StaticReturnType(cty.String), RefineResult: notNull,
 			Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
@@ -51,23 +46,50 @@ func fileFunctions(dir string) map[string]function.Function {
 				return fileSet(dir, args[0].AsString(), args[1].AsString())
 			},
 		}),
+		"basename": ofText(func(name string) (string, error) { return path.Base(name), nil }),
+		"dirname":  ofText(func(name string) (string, error) { return path.Dir(name), nil }),
 	}
+	for name, encode := range encodings() {
+		all["file"+name] = ofText(func(name string) (string, error) {
+			data, err := readFile(dir, name)
+			return encode(data), err
+		})
+	}
+	return all
 }
 
 func readText(dir, name string) (string, error) {
-	root, err := os.OpenRoot(dir)
+	data, err := readFile(dir, name)
 	if err != nil {
-		return "", fmt.Errorf("open configuration directory: %w", err)
-	}
-	defer root.Close()
-	data, err := root.ReadFile(filepath.FromSlash(name))
-	if err != nil {
-		return "", confined(name, err)
+		return "", err
 	}
 	if !utf8.Valid(data) {
 		return "", fmt.Errorf("%s is not UTF-8 text", name)
 	}
 	return string(data), nil
+}
+
+// readFile reads regular files of a bounded size: a pipe would have it wait, a device never end.
+func readFile(dir, name string) ([]byte, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open configuration directory: %w", err)
+	}
+	defer root.Close()
+	info, err := root.Stat(filepath.FromSlash(name))
+	switch {
+	case err != nil:
+		return nil, confined(name, err)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a file", name)
+	case info.Size() > maxText:
+		return nil, fmt.Errorf("%s is larger than %d MiB", name, maxText>>20)
+	}
+	data, err := root.ReadFile(filepath.FromSlash(name))
+	if err != nil {
+		return nil, confined(name, err)
+	}
+	return data, nil
 }
 
 // confined says why a file could not be read, and that files outside never can.
@@ -144,49 +166,4 @@ func matches(pattern, parts []string) bool {
 	}
 	ok, _ := path.Match(pattern[0], parts[0])
 	return ok && matches(pattern[1:], parts[1:])
-}
-
-// templateFile renders a file as a template that sees the given variables and all functions but itself.
-func templateFile(dir string, all map[string]function.Function) function.Function {
-	inside := maps.Clone(all)
-	return function.New(&function.Spec{
-		Params: []function.Parameter{{Name: "path", Type: cty.String}, {Name: "vars", Type: cty.DynamicPseudoType}},
-		Type:   function.StaticReturnType(cty.String), RefineResult: notNull,
-		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-			name := args[0].AsString()
-			text, err := readText(dir, name)
-			if err != nil {
-				return cty.NilVal, function.NewArgError(0, err)
-			}
-			if t := args[1].Type(); !t.IsObjectType() && !t.IsMapType() {
-				return cty.NilVal, function.NewArgErrorf(1, "want an object of variables, and this is a %s", t.FriendlyName())
-			}
-			return renderTemplate(name, text, &hcl.EvalContext{Variables: args[1].AsValueMap(), Functions: inside})
-		},
-	})
-}
-
-func renderTemplate(name, text string, ctx *hcl.EvalContext) (cty.Value, error) {
-	expr, diags := hclsyntax.ParseTemplate([]byte(text), name, hcl.InitialPos)
-	if diags.HasErrors() {
-		return cty.NilVal, function.NewArgError(0, diags)
-	}
-	for _, t := range expr.Variables() {
-		if _, given := ctx.Variables[t.RootName()]; !given {
-			return cty.NilVal, function.NewArgErrorf(1, "the template uses %q (at %s), and vars has %v",
-				t.RootName(), t.SourceRange(), slices.Sorted(maps.Keys(ctx.Variables)))
-		}
-	}
-	value, diags := expr.Value(ctx)
-	if diags.HasErrors() {
-		return cty.NilVal, function.NewArgError(0, diags)
-	}
-	value, err := convert.Convert(value, cty.String)
-	if err != nil {
-		return cty.NilVal, function.NewArgErrorf(0, "the template %s does not make a string: %s", name, err)
-	}
-	if value.IsNull() {
-		return cty.NilVal, function.NewArgErrorf(0, "the template %s makes a null", name)
-	}
-	return value, nil
 }

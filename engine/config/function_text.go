@@ -1,10 +1,7 @@
 package config
 
 import (
-	"crypto/md5"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"net/url"
 	"strings"
@@ -22,21 +19,8 @@ func textFunctions() map[string]function.Function {
 		"strcontains": predicate("substr", strings.Contains),
 		"replace":     replaceFunction(),
 
-		"base64encode": ofText(func(s string) (string, error) { return base64.StdEncoding.EncodeToString([]byte(s)), nil }),
 		"base64decode": ofText(base64Decode),
-		"base64sha256": ofText(func(s string) (string, error) {
-			sum := sha256.Sum256([]byte(s))
-			return base64.StdEncoding.EncodeToString(sum[:]), nil
-		}),
-		"sha256": ofText(func(s string) (string, error) {
-			sum := sha256.Sum256([]byte(s))
-			return hex.EncodeToString(sum[:]), nil
-		}),
-		"md5": ofText(func(s string) (string, error) {
-			sum := md5.Sum([]byte(s))
-			return hex.EncodeToString(sum[:]), nil
-		}),
-		"urlencode": ofText(func(s string) (string, error) { return url.QueryEscape(s), nil }),
+		"urlencode":    ofText(func(s string) (string, error) { return url.QueryEscape(s), nil }),
 		"urldecode": ofText(func(s string) (string, error) {
 			decoded, err := url.QueryUnescape(s)
 			if err != nil {
