@@ -65,7 +65,25 @@ func slug(name string) string {
 	return fixed[:min(len(fixed), 63)]
 }
 
-func oneOf(values ...string) func(cty.Value) error {
+// check says what is wrong with a known, non-null value.
+func (a *Attr) check(v cty.Value) error {
+	if err := a.checkOneOf(v); err != nil || a.Check == nil {
+		return err
+	}
+	return a.Check(v)
+}
+
+func (a *Attr) checkOneOf(v cty.Value) error {
+	switch {
+	case len(a.OneOf) == 0:
+		return nil
+	case a.Set():
+		return each(oneOf(a.OneOf))(v)
+	}
+	return oneOf(a.OneOf)(v)
+}
+
+func oneOf(values []string) func(cty.Value) error {
 	return func(v cty.Value) error {
 		if slices.Contains(values, v.AsString()) {
 			return nil

@@ -80,8 +80,8 @@ func complete(attrs []Attr, v cty.Value, path cty.Path) (map[string]cty.Value, [
 		case av.IsNull() && a.Set():
 			av = cty.SetValEmpty(a.Type.ElementType())
 		case av.IsNull():
-		case a.Check != nil:
-			if err := a.Check(av); err != nil {
+		default:
+			if err := a.check(av); err != nil {
 				problems = append(problems, Problem{at, err.Error()})
 			}
 		}

@@ -41,6 +41,8 @@ type Attr struct {
 	// Ref is the kind this value names. The target's outer key parts are those of the same name in
 	// the referring object: a pool's tenant_db is looked up in the pool's tenant.
 	Ref string
+	// OneOf lists what a value, or each element of a set, may be; empty: anything.
+	OneOf []string
 	// Literal lists values that are not references although Ref is set.
 	Literal []string
 	Effect  Effect

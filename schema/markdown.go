@@ -67,7 +67,12 @@ func (a *Attr) defaultWords() string {
 }
 
 func (a *Attr) docWords() string {
-	words := strings.ReplaceAll(a.Doc, "|", "\\|")
+	return strings.ReplaceAll(a.Doc, "|", "\\|") + a.notes()
+}
+
+// notes say who may set the attribute and see it.
+func (a *Attr) notes() string {
+	words := ""
 	if a.Secret {
 		words += " Secret: it is never shown."
 	}

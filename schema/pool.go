@@ -43,7 +43,7 @@ var poolKind = Define[Pool](Kind{
 		},
 		{
 			Name: "runtime", Type: cty.String, Default: cty.StringVal("local"), Effect: Replace, Host: true,
-			Check: oneOf("local"),
+			OneOf: []string{"local"},
 			Doc:   "Where nodes run: `local`, as processes of the host that runs `qod serve`.",
 		},
 		{

@@ -40,7 +40,7 @@ var roleKind = Define[Role](Kind{
 			{Name: "schema", Type: cty.String, Default: cty.StringVal("*"), Effect: Live, Doc: "The schema: `*`."},
 			{Name: "table", Type: cty.String, Default: cty.StringVal("*"), Effect: Live, Doc: "The table: `*`."},
 			{
-				Name: "privileges", Type: cty.Set(cty.String), Mode: Required, Effect: Live, Check: each(oneOf(privileges...)),
+				Name: "privileges", Type: cty.Set(cty.String), Mode: Required, Effect: Live, OneOf: privileges,
 				Doc: "What is allowed: `all`.",
 			},
 		},

@@ -22,7 +22,7 @@ var tenantDBKind = Define[TenantDB](Kind{
 		tenantAttr(),
 		nameAttr("database", Roll, checkDatabaseName),
 		{
-			Name: "kind", Type: cty.String, Mode: Required, Effect: Replace, Check: oneOf("ducklake"),
+			Name: "kind", Type: cty.String, Mode: Required, Effect: Replace, OneOf: []string{"ducklake"},
 			Doc: "What the database is: `ducklake`.",
 		},
 		{

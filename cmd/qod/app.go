@@ -41,9 +41,9 @@ func newRoot(a *app) *cobra.Command {
 	addFlags(flags)
 	hideSettings(root)
 	root.AddCommand(
-		newInit(a), newValidate(a), newPlan(a), newApply(a), newDestroy(a), newDrift(a), newShow(a), newStatus(a), newLoad(a), newServe(a),
-		newNode(a), newDown(a), newSQL(a), newConfig(a), newVersion(a),
-		newHistory(a), newDiff(a), newRollback(a), newOutput(a), newState(a),
+		newInit(a), newValidate(a), newPlan(a), newApply(a), newDestroy(a), newDrift(a), newShow(a), newStatus(a),
+		newLoad(a), newServe(a), newNode(a), newDown(a), newSQL(a), newConfig(a), newVersion(a), newHistory(a), newDiff(a),
+		newRollback(a), newOutput(a), newState(a), newFmt(a), newSchema(a),
 	)
 	return root
 }

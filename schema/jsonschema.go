@@ -1,0 +1,172 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+)
+
+// node is a part of a JSON Schema. Maps are written in order of their names, so equal kinds give equal
+// bytes.
+type node map[string]any
+
+// JSONSchema returns a JSON Schema (2020-12) of *.qod.json files, for editors: the blocks of the language
+// and of every kind, with the words of the reference pages. Arguments take templates in place of values.
+func JSONSchema() []byte {
+	properties := node{"//": comment()}
+	for _, c := range constructs() {
+		properties[c.name] = c.schema()
+	}
+	for _, k := range Kinds() {
+		properties[k.Name] = labelled(k.schema(), k.Doc)
+	}
+	file := node{"type": "object", "properties": properties, "additionalProperties": false}
+	out := &bytes.Buffer{}
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err := enc.Encode(node{
+		"$schema": "https://json-schema.org/draft/2020-12/schema",
+		"title":   "qod configuration",
+		"$defs": node{
+			"file":     file,
+			"template": node{"type": "string", "pattern": `[$%]\{`, "description": "An expression, as in ${var.name}."},
+			"null":     node{"type": "null", "description": "As if left out."},
+		},
+		"anyOf": []node{ref("file"), listOf(ref("file"))},
+	})
+	if err != nil {
+		panic(fmt.Sprintf("schema: JSON Schema: %v", err)) // all of it is constant
+	}
+	return out.Bytes()
+}
+
+func ref(name string) node { return node{"$ref": "#/$defs/" + name} }
+
+func comment() node { return node{"description": "A comment."} }
+
+func listOf(item node) node { return node{"type": "array", "items": item} }
+
+// labelled is for blocks with a label: JSON has an object from labels to bodies, or a list of such.
+func labelled(body node, doc string) node {
+	byLabel := node{"type": "object", "additionalProperties": body, "properties": node{"//": comment()}}
+	return node{"description": doc, "anyOf": []node{byLabel, listOf(byLabel)}}
+}
+
+// body is an object of arguments and blocks.
+func body(properties node, required []string, open bool) node {
+	properties["//"] = comment()
+	out := node{"type": "object", "properties": properties}
+	if !open {
+		out["additionalProperties"] = false
+	}
+	if len(required) > 0 {
+		out["required"] = required
+	}
+	return out
+}
+
+// block is for blocks without a label: a body, or where there may be several a list of them.
+func block(body node, single bool, doc string) node {
+	if single {
+		body["description"] = doc
+		return body
+	}
+	return node{"description": doc, "anyOf": []node{body, listOf(body)}}
+}
+
+func (c construct) schema() node {
+	properties, required := node{}, []string(nil)
+	c.addTo(properties, &required)
+	inner := body(properties, required, c.open)
+	if c.labelled {
+		return labelled(inner, c.doc)
+	}
+	return block(inner, c.single, c.doc)
+}
+
+func (c construct) addTo(properties node, required *[]string) {
+	for _, a := range c.args {
+		properties[a.name] = described(typeSchema(a.typ, nil), a.doc)
+		if a.required {
+			*required = append(*required, a.name)
+		}
+	}
+	for _, b := range c.blocks {
+		properties[b.name] = b.schema()
+	}
+}
+
+func (k *Kind) schema() node {
+	properties, _ := attrSchemas(k.Attrs)
+	for _, b := range k.Blocks {
+		inner, required := attrSchemas(b.Attrs)
+		properties[b.Name] = block(body(inner, required, false), b.Single, b.Doc)
+	}
+	var required []string
+	meta().addTo(properties, &required)
+	// Nothing of a kind is required: the label gives the name, and references imply the rest.
+	return body(properties, required, false)
+}
+
+// attrSchemas returns the arguments, and those of them that must be written.
+func attrSchemas(attrs []Attr) (properties node, required []string) {
+	properties = node{}
+	for _, a := range attrs {
+		s := described(typeSchema(a.Type, a.OneOf), a.documentation())
+		if a.Default != cty.NilVal {
+			raw, err := ctyjson.Marshal(a.Default, a.Type)
+			if err != nil {
+				panic(fmt.Sprintf("schema: default of %s: %v", a.Name, err)) // all defaults are constant
+			}
+			s["default"] = json.RawMessage(raw)
+		}
+		if a.Secret {
+			s["writeOnly"] = true
+		}
+		properties[a.Name] = s
+		if a.Mode == Required {
+			required = append(required, a.Name)
+		}
+	}
+	return properties, required
+}
+
+// documentation is what editors show: as the reference page has it, and what a change does.
+func (a *Attr) documentation() string {
+	words := a.Doc
+	if a.Ref != "" {
+		words = fmt.Sprintf("%s A %s: ${%s.LABEL}, or the name of one.", words, a.typeWords(), a.Ref)
+	}
+	return words + a.notes() + " A change " + effectWords[a.Effect] + "."
+}
+
+func described(s node, doc string) node {
+	s["description"] = doc
+	return s
+}
+
+// typeSchema is of values of a type, of expressions for them, and of null.
+func typeSchema(t cty.Type, oneOf []string) node {
+	var value node
+	switch {
+	case t == cty.DynamicPseudoType:
+		return node{}
+	case t.IsSetType() || t.IsListType():
+		value = listOf(typeSchema(t.ElementType(), oneOf))
+		value["uniqueItems"] = t.IsSetType()
+	case t == cty.String && len(oneOf) > 0:
+		value = node{"enum": slices.Clone(oneOf)}
+	case t == cty.String:
+		return node{"type": []string{"string", "number", "boolean", "null"}}
+	case t == cty.Number:
+		value = node{"type": "number"}
+	default:
+		value = node{"type": "boolean"}
+	}
+	return node{"anyOf": []node{value, ref("template"), ref("null")}}
+}
