@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
@@ -17,14 +18,18 @@ type node map[string]any
 // JSONSchema returns a JSON Schema (2020-12) of *.qod.json files, for editors: the blocks of the language
 // and of every kind, with the words of the reference pages. Arguments take templates in place of values.
 func JSONSchema() []byte {
-	properties := node{"//": comment()}
+	d := definer{
+		"template": node{"type": "string", "pattern": `[$%]\{`, "description": "An expression, as in ${var.name}."},
+		"null":     node{"type": "null", "description": "As if left out."},
+	}
+	properties := node{}
 	for _, c := range constructs() {
-		properties[c.name] = c.schema()
+		properties[c.name] = d.construct(c, c.name)
 	}
 	for _, k := range Kinds() {
-		properties[k.Name] = labelled(k.schema(), k.Doc)
+		properties[k.Name] = labelled(d.define(k.Name, d.kind(k)), k.Doc)
 	}
-	file := node{"type": "object", "properties": properties, "additionalProperties": false}
+	file := d.define("file", body(properties, nil, false))
 	out := &bytes.Buffer{}
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
@@ -32,17 +37,21 @@ func JSONSchema() []byte {
 	err := enc.Encode(node{
 		"$schema": "https://json-schema.org/draft/2020-12/schema",
 		"title":   "qod configuration",
-		"$defs": node{
-			"file":     file,
-			"template": node{"type": "string", "pattern": `[$%]\{`, "description": "An expression, as in ${var.name}."},
-			"null":     node{"type": "null", "description": "As if left out."},
-		},
-		"anyOf": []node{ref("file"), listOf(ref("file"))},
+		"$defs":   d,
+		"anyOf":   []node{file, listOf(file)},
 	})
 	if err != nil {
 		panic(fmt.Sprintf("schema: JSON Schema: %v", err)) // all of it is constant
 	}
 	return out.Bytes()
+}
+
+// definer collects what is referred to by name.
+type definer node
+
+func (d definer) define(name string, s node) node {
+	d[name] = s
+	return ref(name)
 }
 
 func ref(name string) node { return node{"$ref": "#/$defs/" + name} }
@@ -70,47 +79,49 @@ func body(properties node, required []string, open bool) node {
 	return out
 }
 
-// block is for blocks without a label: a body, or where there may be several a list of them.
+// block is for blocks without a label: a body that is defined, or where there may be several a list of them.
 func block(body node, single bool, doc string) node {
 	if single {
-		body["description"] = doc
-		return body
+		return node{"description": doc, "$ref": body["$ref"]}
 	}
 	return node{"description": doc, "anyOf": []node{body, listOf(body)}}
 }
 
-func (c construct) schema() node {
-	properties, required := node{}, []string(nil)
-	c.addTo(properties, &required)
-	inner := body(properties, required, c.open)
+// construct defines the body of a construct under a name.
+func (d definer) construct(c construct, name string) node {
+	inner := d.define(name, body(d.parts(c, name)))
 	if c.labelled {
 		return labelled(inner, c.doc)
 	}
 	return block(inner, c.single, c.doc)
 }
 
-func (c construct) addTo(properties node, required *[]string) {
+// parts returns what [body] takes.
+func (d definer) parts(c construct, name string) (properties node, required []string, open bool) {
+	properties = node{}
 	for _, a := range c.args {
 		properties[a.name] = described(typeSchema(a.typ, nil), a.doc)
 		if a.required {
-			*required = append(*required, a.name)
+			required = append(required, a.name)
 		}
 	}
 	for _, b := range c.blocks {
-		properties[b.name] = b.schema()
+		properties[b.name] = d.construct(b, name+"."+b.name)
 	}
+	return properties, required, c.open
 }
 
-func (k *Kind) schema() node {
+func (d definer) kind(k *Kind) node {
+	// Nothing of a kind is required: the label gives the name, and references imply the rest.
 	properties, _ := attrSchemas(k.Attrs)
 	for _, b := range k.Blocks {
 		inner, required := attrSchemas(b.Attrs)
-		properties[b.Name] = block(body(inner, required, false), b.Single, b.Doc)
+		properties[b.Name] = block(d.define(k.Name+"."+b.Name, body(inner, required, false)), b.Single, b.Doc)
 	}
-	var required []string
-	meta().addTo(properties, &required)
-	// Nothing of a kind is required: the label gives the name, and references imply the rest.
-	return body(properties, required, false)
+	m := meta()
+	more, required, open := d.parts(m, m.name)
+	maps.Copy(properties, more)
+	return body(properties, required, open)
 }
 
 // attrSchemas returns the arguments, and those of them that must be written.

@@ -90,7 +90,7 @@ func adoptions() []construct {
 // meta is what blocks of every kind take beside the kind's arguments.
 func meta() construct {
 	return construct{
-		args: []argument{forEach("block"), dependsOn()},
+		name: "object", args: []argument{forEach("block"), dependsOn()},
 		blocks: []construct{{name: "lifecycle", single: true, doc: "What plans may do with the objects.", args: []argument{
 			{"prevent_destroy", cty.Bool, false, "Whether plans that destroy or replace the object are refused, also when its block is gone."},
 			{"ignore_changes", cty.DynamicPseudoType, false, "Arguments that others may change, or the keyword all."},
