@@ -99,9 +99,11 @@ func (f *formatter) directory(path, shown string) error {
 		at, name := filepath.Join(path, entry.Name()), filepath.Join(shown, entry.Name())
 		switch {
 		case strings.HasPrefix(entry.Name(), "."):
-		case entry.IsDir() && f.recursive:
-			err = f.directory(at, name)
-		case entry.Type().IsRegular() && config.Formats(at):
+		case entry.IsDir():
+			if f.recursive {
+				err = f.directory(at, name)
+			}
+		case config.Formats(at):
 			err = f.file(at, name)
 		}
 		if err != nil {
@@ -189,6 +191,9 @@ func replaceFile(path string, data []byte) error {
 	_, err = temp.Write(data)
 	if err == nil {
 		err = temp.Chmod(info.Mode().Perm())
+	}
+	if err == nil {
+		err = temp.Sync()
 	}
 	if closed := temp.Close(); err == nil {
 		err = closed
