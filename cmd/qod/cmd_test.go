@@ -77,10 +77,8 @@ func TestCommandLine(t *testing.T) {
 			}
 			t.Chdir(dir)
 			t.Setenv("QOD_STATE_DIR", filepath.Join(dir, "state"))
-			out := &bytes.Buffer{}
-			a := &app{stdin: strings.NewReader(""), stdout: out, stderr: out, env: os.LookupEnv}
-			code := a.run(t.Context(), tt.args)
-			if code != tt.code || !strings.Contains(out.String(), tt.want) {
+			code, out := command(t, "", tt.args...)
+			if code != tt.code || !strings.Contains(out, tt.want) {
 				t.Errorf("exit code %d, want %d, with %q:\n%s", code, tt.code, tt.want, out)
 			}
 			if _, err := os.Stat(filepath.Join(dir, "state")); err == nil {
@@ -88,4 +86,13 @@ func TestCommandLine(t *testing.T) {
 			}
 		})
 	}
+}
+
+// command runs a command line in this process, and returns its exit code and all that it said.
+func command(t *testing.T, stdin string, args ...string) (code int, out string) {
+	t.Helper()
+	said := &bytes.Buffer{}
+	a := &app{stdin: strings.NewReader(stdin), stdout: said, stderr: said, env: os.LookupEnv}
+	code = a.run(t.Context(), args)
+	return code, said.String()
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"io/fs"
 	"maps"
 	"os"
@@ -56,10 +55,9 @@ func TestFmt(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			out := &bytes.Buffer{}
-			code := run(t.Context(), append([]string{"fmt"}, tt.args...), strings.NewReader(tt.stdin), out, out)
+			code, out := command(t, tt.stdin, append([]string{"fmt"}, tt.args...)...)
 			exact := tt.code == 0 || tt.code == exitUnformatted
-			if code != tt.code || exact && out.String() != tt.out || !strings.Contains(out.String(), tt.out) {
+			if code != tt.code || exact && out != tt.out || !strings.Contains(out, tt.out) {
 				t.Errorf("exit code %d, want %d, and printed\n%s\nwant\n%s", code, tt.code, out, tt.out)
 			}
 			if diff := cmp.Diff(tt.changed, changedFiles(t, have)); diff != "" {
@@ -109,8 +107,7 @@ func TestFmtFollowsLinks(t *testing.T) {
 	if err := os.Symlink("real", "main.qod.hcl"); err != nil {
 		t.Fatal(err)
 	}
-	out := &bytes.Buffer{}
-	if code := run(t.Context(), []string{"fmt", "main.qod.hcl"}, strings.NewReader(""), out, out); code != 0 {
+	if code, out := command(t, "", "fmt", "main.qod.hcl"); code != 0 {
 		t.Fatalf("exit code %d: %s", code, out)
 	}
 	text, err := os.ReadFile("real")
@@ -123,15 +120,15 @@ func TestFmtFollowsLinks(t *testing.T) {
 }
 
 func TestSchemaCommand(t *testing.T) {
-	out := &bytes.Buffer{}
-	if code := run(t.Context(), []string{"schema"}, strings.NewReader(""), out, out); code != 0 {
+	code, out := command(t, "", "schema")
+	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, out)
 	}
 	written, err := os.ReadFile("../../docs/reference/qod.schema.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(written), out.String()); diff != "" {
+	if diff := cmp.Diff(string(written), out); diff != "" {
 		t.Error(diff)
 	}
 }

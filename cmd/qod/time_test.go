@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -46,12 +45,11 @@ func (p *site) applied(blocks string) {
 // run runs a command line, which must end with the code, and returns all that it said.
 func (p *site) run(code int, args ...string) string {
 	p.Helper()
-	out := &bytes.Buffer{}
-	a := &app{stdin: strings.NewReader(""), stdout: out, stderr: out, env: os.LookupEnv}
-	if got := a.run(p.Context(), args); got != code {
+	got, out := command(p.T, "", args...)
+	if got != code {
 		p.Fatalf("qod %s ended with %d, want %d:\n%s", strings.Join(args, " "), got, code, out)
 	}
-	return out.String()
+	return out
 }
 
 // says runs a command line whose output has to match each pattern.

@@ -12,12 +12,9 @@ import (
 	hcljson "github.com/hashicorp/hcl/v2/json"
 )
 
-// jsonSuffix is the end of the names of files in HCL's JSON syntax.
-const jsonSuffix = ".json"
-
 // Formats reports whether a file of that name is one that Format is for: configuration or variables.
 func Formats(name string) bool {
-	return slices.ContainsFunc([]string{suffix, ".qod" + jsonSuffix, ".qodvars.hcl"}, func(end string) bool {
+	return slices.ContainsFunc([]string{hclSuffix, jsonSuffix, ".qodvars.hcl", ".qodvars.json"}, func(end string) bool {
 		return strings.HasSuffix(name, end)
 	})
 }
@@ -27,7 +24,7 @@ func Formats(name string) bool {
 // file. Only white space changes, and none inside strings; JSON keeps its order and its numbers. A file
 // that does not parse is an error, and so is one that cannot be formatted without changing more.
 func Format(name string, src []byte) ([]byte, hcl.Diagnostics) {
-	if strings.HasSuffix(name, jsonSuffix) {
+	if isJSON(name) {
 		return formatJSON(name, src)
 	}
 	if _, diags := hclsyntax.ParseConfig(src, name, hcl.InitialPos); diags.HasErrors() {
@@ -160,16 +157,14 @@ func (a *arranger) add(t hclsyntax.Token) {
 
 // Masked returns the source of a file, for people to look at, without what may be a secret in it.
 func Masked(name string, src []byte) []byte {
-	c := &Config{}
-	tokens, _ := hclsyntax.LexConfig(src, name, hcl.InitialPos)
+	c := &Config{root: &module{}}
+	c.modules = []*module{c.root}
+	hides := c.hides(name)
 	m := masker{
-		tokens: tokens, secrets: c.secretNames(), hides: c.hides(name), onlyTop: strings.HasSuffix(name, ".qodvars.hcl"),
+		secrets: c.secretNames(), onlyTop: !isConfig(name), broken: !isJSON(name), // which variables are sensitive, other files may say
+		hides:    func(name string) bool { return name == "default" || hides(name) },
 		defaults: func(hcl.Range) bool { return false },
-		broken:   true, // which variables are sensitive, other files may say
 	}
-	if strings.HasSuffix(name, jsonSuffix) {
-		m.hides = c.hides("x" + suffix)
-	}
-	m.run()
+	m.run(src, name, nil)
 	return []byte(maskedText(src, 0, len(src), m.masks))
 }

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
