@@ -102,7 +102,7 @@ func exampleArgs(t *testing.T, text string) []cty.Value {
 	return v.AsValueSlice()
 }
 
-func functionContext(t *testing.T) *hcl.EvalContext {
+func functionContext(t testing.TB) *hcl.EvalContext {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"a.txt": "a", "a.tpl": "${x}"} {
