@@ -23,6 +23,8 @@ type instance struct {
 	blocks hcl.Blocks
 	// secret lists attributes and blocks that hold a sensitive value.
 	secret map[string]bool
+	// ephemeral has the marks of what comes from ephemeral variables. It may be nil.
+	ephemeral map[string]cty.ValueMarks
 	// shown is the value that others see, and plain the same without marks; NilVal when something is wrong.
 	shown, plain cty.Value
 	addr         schema.Addr
@@ -89,10 +91,16 @@ func (e *evaluation) expand(forEach hcl.Expression, ctx *hcl.EvalContext) (map[s
 		d.Expression, d.EvalContext = forEach, ctx
 		return nil, append(diags, d)
 	}
+	ephemeral := ephemeralSelf(value)
+	if value.Type().IsSetType() {
+		ephemeral = ephemeralNames(value)
+	}
 	value, marks := value.Unmark()
 	_, secret := marks[sensitiveMark{}]
 	t := value.Type()
 	switch {
+	case len(ephemeral) > 0:
+		return refuse("%s", ephemeralDetail("It", ephemeral, nil))
 	case secret || t.IsSetType() && containsSensitive(value):
 		return refuse("Its keys become part of addresses, which are shown, and they are computed from a sensitive value. " +
 			"If the keys themselves are no secret, use nonsensitive(...).")
@@ -130,6 +138,7 @@ func (e *evaluation) evaluateInstance(inst *instance) cty.Value {
 	e.byBlock[b.node] = append(e.byBlock[b.node], inst)
 
 	complete := inst.evaluate(e)
+	inst.setLifecycle(e)
 	e.report(inst.noted())
 	if complete == cty.NilVal {
 		return cty.UnknownVal(b.form.typ)
@@ -158,7 +167,7 @@ func (inst *instance) visible(complete cty.Value) cty.Value {
 	}
 	attrs := complete.AsValueMap()
 	for _, name := range inst.block.form.secret {
-		attrs[name] = attrs[name].Mark(sensitiveMark{})
+		attrs[name] = attrs[name].Mark(sensitiveMark{}).WithMarks(inst.ephemeral[name])
 	}
 	for name := range inst.secret {
 		attrs[name] = attrs[name].Mark(sensitiveMark{})

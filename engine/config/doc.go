@@ -12,9 +12,15 @@
 // its objects start with that of the call. Nothing else passes between the two, and the file functions of a
 // module read the module's own directory.
 //
-// Two marks travel with values, across modules too. A sensitive mark is on everything that came from a
-// sensitive variable or a secret argument; what carries it is printed nowhere. An object mark is on the
-// value of every object, so that `tenant = tenant.acme` is known to be a reference and which object it is.
+// Besides objects, blocks say what becomes of those that exist: lifecycle, moved, removed and import go into
+// the [Desired] as they are written, with addresses as seen from the root; a check warns. Their own
+// references (`pool.bi`, `user.all["ana"]`) are names and not values, and in JSON strings.
+//
+// Three marks travel with values, across modules too. A sensitive mark is on everything that came from a
+// sensitive variable or a secret argument; what carries it is printed nowhere. An ephemeral mark is on what
+// came from an ephemeral variable; such values are sensitive and get into secret arguments and nowhere else.
+// An object mark is on the value of every object, so that `tenant = tenant.acme` is known to be a reference
+// and which object it is.
 //
 // The package reads files and nothing else: what exists already, what an owner may change and what
 // follows from a change is left to the engine.

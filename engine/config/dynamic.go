@@ -42,6 +42,9 @@ func (inst *instance) expandDynamic() {
 // checkDynamic keeps secrets out of the number of blocks, which is shown, and out of iterators, whose
 // values HCL takes the marks from.
 func checkDynamic(v cty.Value, expr hcl.Expression, _ *hcl.EvalContext) hcl.Diagnostics {
+	if ephemeral := ephemeralSelf(v); len(ephemeral) > 0 {
+		return hcl.Diagnostics{failAt(expr.Range(), sensitiveForEach, "%s", ephemeralDetail("It", ephemeral, nil))}
+	}
 	if !isSensitive(v) {
 		return nil
 	}

@@ -16,6 +16,9 @@ type run struct {
 	analyses  map[*module]*analysis
 	instances map[string]*instance // by address
 	objects   []*instance          // those without errors, in order of evaluation
+	moves     []schema.Move
+	removals  []schema.Removal
+	imports   []schema.Import
 	diags     hcl.Diagnostics
 }
 
@@ -55,12 +58,13 @@ func (c *Config) Evaluate(in Inputs) (*Desired, hcl.Diagnostics) {
 	r.refuseSameKey()
 	d.instances = r.instances
 	d.Absence = root.absence
-	d.Outputs = root.results()
+	r.checkRelocations()
 	if !r.diags.HasErrors() && !c.failed {
-		d.Objects = r.ordered()
+		d.Objects, d.Outputs = r.ordered(), root.results()
+		d.Moves, d.Removals, d.Imports = r.moves, r.removals, r.imports
 	}
 	if r.diags.HasErrors() {
-		d.Objects, d.Outputs = nil, nil
+		d.Desired = schema.Desired{Absence: root.absence}
 	}
 	return d, sorted(r.diags)
 }
@@ -90,6 +94,9 @@ func (e *evaluation) walk() {
 		}
 	}
 	e.evaluateOutputs()
+	e.relocate()
+	e.adopt()
+	e.assert()
 }
 
 // validate runs the rules of the variables. Sensitive values are marked already, so that no rule's
@@ -129,13 +136,9 @@ func (e *evaluation) check(v *variable, rule validation, ctx *hcl.EvalContext) h
 	if more.HasErrors() || !message.IsKnown() {
 		return diags
 	}
-	text := withheld + " (The rule's error_message refers to it.)"
-	if !containsSensitive(message) {
-		message, _ = message.UnmarkDeep()
-		if message.IsNull() || message.Type() != cty.String {
-			return append(diags, failAt(rule.message.Range(), "Invalid validation", "error_message is a string."))
-		}
-		text = message.AsString()
+	text, problem := ruleText(rule, message)
+	if problem != nil {
+		return append(diags, problem)
 	}
 	return append(diags, &hcl.Diagnostic{
 		Severity: hcl.DiagError, Summary: "Invalid value for var." + v.name,

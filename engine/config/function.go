@@ -77,11 +77,15 @@ func markFunctions() map[string]function.Function {
 		"nonsensitive": function.New(&function.Spec{
 			Params: anything, Type: sameType,
 			Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+				if len(ephemeralSelf(args[0])) > 0 {
+					return args[0], nil
+				}
 				v, marks := args[0].Unmark()
 				delete(marks, sensitiveMark{})
 				return v.WithMarks(marks), nil
 			},
 		}),
+		"ephemeralasnull": ephemeralAsNull(),
 		"issensitive": function.New(&function.Spec{
 			Params: anything, Type: function.StaticReturnType(cty.Bool),
 			Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {

@@ -45,7 +45,8 @@ func examples() map[string]string {
 		"timeadd": `"2020-01-02T00:00:00Z", "1h"`,
 
 		"can": `"a"`, "try": `"a"`, "tobool": `"true"`, "tolist": `["a"]`, "tomap": `{ a = 1 }`, "tonumber": `"1"`,
-		"toset": `["a"]`, "tostring": "1", "issensitive": `"a"`, "nonsensitive": `"a"`, "sensitive": `"a"`,
+		"toset": `["a"]`, "tostring": "1", "issensitive": `"a"`, "ephemeralasnull": `"a"`,
+		"nonsensitive": `"a"`, "sensitive": `"a"`,
 
 		"convert": `"1", number`, "type": `["a"]`, "matchkeys": `["a"], ["x"], ["x"]`, "transpose": `{ a = ["x"] }`,
 		"base64gzip": `"a"`, "base64sha512": `"a"`, "sha1": `"a"`, "sha512": `"a"`, "uuidv5": `"dns", "a"`,

@@ -96,6 +96,9 @@ func (g *inputs) finish(v *variable) {
 	if v.sensitive {
 		value = value.Mark(sensitiveMark{})
 	}
+	if v.ephemeral {
+		value = markEphemeral(value, "var."+v.name)
+	}
 	g.values[v.name] = value
 }
 

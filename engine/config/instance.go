@@ -120,10 +120,17 @@ func (inst *instance) expressions() []hcl.Expression {
 	return out
 }
 
-// note remembers that an attribute or block holds a sensitive value.
+// note remembers that an attribute or block holds a sensitive or ephemeral value.
 func (inst *instance) note(name string, v cty.Value) {
-	if containsSensitive(v) {
-		inst.secret[name] = true
+	if !containsSensitive(v) {
+		return
+	}
+	inst.secret[name] = true
+	if marks := ephemeralMarks(v); len(marks) > 0 {
+		if inst.ephemeral == nil {
+			inst.ephemeral = map[string]cty.ValueMarks{}
+		}
+		inst.ephemeral[name] = marks
 	}
 }
 
@@ -133,6 +140,9 @@ func (inst *instance) attribute(r *resolver, a *schema.Attr, v cty.Value) cty.Va
 		return r.resolve(a, v)
 	}
 	inst.note(a.Name, v)
+	if !a.Secret {
+		inst.refuseEphemeral(a.Name, inst.ephemeral[a.Name])
+	}
 	v, _ = v.UnmarkDeep()
 	return v
 }
@@ -140,6 +150,7 @@ func (inst *instance) attribute(r *resolver, a *schema.Attr, v cty.Value) cty.Va
 // nested returns the value of a nested block or set of blocks; null when none is written.
 func (inst *instance) nested(b *schema.Block, v cty.Value) cty.Value {
 	inst.note(b.Name, v)
+	inst.refuseEphemeral(b.Name, inst.ephemeral[b.Name])
 	v, _ = v.UnmarkDeep()
 	want := inst.block.form.typ.AttributeType(b.Name)
 	written := slices.ContainsFunc(inst.blocks, func(s *hcl.Block) bool { return s.Type == b.Name })

@@ -245,7 +245,7 @@ func (m *masker) maskWords(src []byte, file string, plain []string) {
 
 // mayBeDefault is true for the argument default of a variable and for what it may be a misspelling of.
 func mayBeDefault(name string) bool {
-	others := []string{"type", "description", "sensitive", "nullable", "validation", "condition", "error_message"}
+	others := []string{"type", "description", "sensitive", "ephemeral", "nullable", "validation", "condition", "error_message"}
 	return !slices.Contains(others, name)
 }
 

@@ -73,6 +73,9 @@ func (e *evaluation) arguments(c *call, ctx *hcl.EvalContext) map[string]cty.Val
 		if v.sensitive {
 			value = value.Mark(sensitiveMark{})
 		}
+		if v.ephemeral {
+			value = markEphemeral(value, "var."+v.name)
+		}
 		values[v.name] = value
 	}
 	return values
@@ -91,6 +94,10 @@ func (e *evaluation) argumentValue(c *call, v *variable, expr hcl.Expression, ct
 			d.Expression, d.EvalContext = expr, ctx
 		}
 		e.report(hcl.Diagnostics{d})
+		return cty.NilVal
+	}
+	if ephemeral := failEphemeral(expr, ctx, v.name, value); ephemeral != nil && !v.ephemeral {
+		e.report(ephemeral)
 		return cty.NilVal
 	}
 	converted, err := v.convert(value)

@@ -20,6 +20,7 @@ type output struct {
 	value       hcl.Expression // nil when it is missing
 	description string
 	sensitive   bool
+	ephemeral   bool // only of modules
 	dependsOn   []hcl.Traversal
 }
 
@@ -34,6 +35,10 @@ func (m *module) addOutput(src *hcl.Block) hcl.Diagnostics {
 			"%s is declared already at %s.", o.node.String(), first.header.String())}
 	}
 	diags := o.decode()
+	if o.ephemeral && m == m.config.root {
+		diags = append(diags, failAt(o.header, "Ephemeral output", "The outputs of a configuration are kept, and ephemeral values "+
+			"are kept nowhere: only outputs of modules are ephemeral."))
+	}
 	m.outputOf[o.node.name] = o
 	m.outputs = append(m.outputs, o)
 	return diags
@@ -41,7 +46,8 @@ func (m *module) addOutput(src *hcl.Block) hcl.Diagnostics {
 
 func (o *output) decode() hcl.Diagnostics {
 	content, diags := o.src.Body.Content(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{
-		{Name: "value", Required: true}, {Name: "description"}, {Name: "sensitive"}, {Name: "depends_on"},
+		{Name: "value", Required: true}, {Name: "description"}, {Name: "sensitive"}, {Name: "ephemeral"},
+		{Name: "depends_on"},
 	}})
 	if attr, ok := content.Attributes["value"]; ok {
 		o.value = attr.Expr
@@ -57,6 +63,11 @@ func (o *output) decode() hcl.Diagnostics {
 		v, more := literal(attr, cty.Bool)
 		diags = append(diags, more...)
 		o.sensitive = more.HasErrors() || !v.IsNull() && v.True()
+	}
+	if attr, ok := content.Attributes["ephemeral"]; ok {
+		v, more := literal(attr, cty.Bool)
+		diags = append(diags, more...)
+		o.ephemeral = more.HasErrors() || !v.IsNull() && v.True()
 	}
 	dependsOn, more := traversals(content.Attributes["depends_on"])
 	o.dependsOn = dependsOn
@@ -88,6 +99,13 @@ func (e *evaluation) evaluateOutput(o *output) cty.Value {
 	e.report(diags)
 	if diags.HasErrors() {
 		return cty.DynamicVal
+	}
+	if names := ephemeralNames(value); len(names) > 0 && !o.ephemeral {
+		e.report(failEphemeral(o.value, ctx, o.node.String(), value))
+		return cty.DynamicVal
+	}
+	if o.ephemeral {
+		return markEphemeral(value, e.prefix+o.node.name)
 	}
 	if o.sensitive {
 		return value.Mark(sensitiveMark{})

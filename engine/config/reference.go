@@ -244,13 +244,20 @@ func (m *module) undeclared(n node, rng hcl.Range) *hcl.Diagnostic {
 
 // uses lists what a block refers to: from its body and for_each, and from depends_on.
 func (m *module) uses(b *block) (body, dependsOn []reference, diags hcl.Diagnostics) {
-	body, diags = m.references(b.variables(), scope{each: b.forEach != nil, secretive: b.inSecret})
+	in := scope{each: b.forEach != nil, secretive: b.inSecret}
+	body, diags = m.references(b.variables(), in)
 	if b.forEach != nil {
 		more, problems := m.references(b.forEach.Variables(), scope{})
 		body, diags = append(body, more...), append(diags, problems...)
 	}
-	dependsOn, problems := m.wholes(b.dependsOn)
-	return body, dependsOn, append(diags, problems...)
+	if b.lifecycle.prevent != nil {
+		more, problems := m.references(b.lifecycle.prevent.Variables(), in)
+		body, diags = append(body, more...), append(diags, problems...)
+	}
+	dependsOn, keys, problems := m.triggerUses(b)
+	body, diags = append(body, keys...), append(diags, problems...)
+	listed, problems := m.wholes(b.dependsOn)
+	return body, append(dependsOn, listed...), append(diags, problems...)
 }
 
 // callUses does for a module call what uses does for a block.

@@ -57,7 +57,7 @@ func (r *resolver) resolve(a *schema.Attr, v cty.Value) cty.Value {
 	for it := top.ElementIterator(); it.Next(); i++ {
 		_, item := it.Element()
 		if _, secret := marks[sensitiveMark{}]; secret {
-			item = item.Mark(sensitiveMark{})
+			item = item.Mark(sensitiveMark{}).WithMarks(selfMarks(v))
 		}
 		rng, element := whole, hcl.Expression(nil)
 		if i < len(elements) {
@@ -90,6 +90,7 @@ func (r *resolver) one(
 ) cty.Value {
 	if isSensitive(v) {
 		r.inst.secret[a.Name] = true
+		r.inst.refuseEphemeral(a.Name, selfMarks(v))
 	}
 	if target := r.whole(v, expr); target != nil {
 		return r.target(a, target, rng)

@@ -35,6 +35,10 @@ type module struct {
 	blocks    []*block
 	calls     []*call
 	outputs   []*output
+	moves     []*movedBlock
+	removals  []*removedBlock
+	imports   []*importBlock
+	checks    []*checkBlock
 
 	variableOf map[string]*variable
 	localOf    map[node]*local
@@ -66,6 +70,7 @@ type block struct {
 	body      hcl.Body       // without the arguments below
 	forEach   hcl.Expression // nil without it
 	dependsOn []hcl.Traversal
+	lifecycle lifecycle
 	// attrs and nested are what is written in body. A dynamic block is among nested as that.
 	attrs   hcl.Attributes
 	nested  hcl.Blocks
@@ -84,15 +89,9 @@ func topSchema() *hcl.BodySchema {
 	for _, k := range schema.Kinds() {
 		s.Blocks = append(s.Blocks, hcl.BlockHeaderSchema{Type: k.Name, LabelNames: []string{"label"}})
 	}
-	s.Blocks = append(s.Blocks, later()...)
+	s.Blocks = append(s.Blocks, hcl.BlockHeaderSchema{Type: "moved"}, hcl.BlockHeaderSchema{Type: "removed"},
+		hcl.BlockHeaderSchema{Type: "import"}, hcl.BlockHeaderSchema{Type: "check", LabelNames: []string{"name"}})
 	return s
-}
-
-// later lists the block types that the language knows by name only.
-func later() []hcl.BlockHeaderSchema {
-	return []hcl.BlockHeaderSchema{
-		{Type: "import"}, {Type: "moved"}, {Type: "removed"}, {Type: "check", LabelNames: []string{"name"}},
-	}
 }
 
 // collect sorts the blocks of one file into m.
@@ -113,16 +112,17 @@ func (m *module) collect(body hcl.Body) hcl.Diagnostics {
 			diags = append(diags, m.addOutput(b)...)
 		case b.Type == "module":
 			diags = append(diags, m.addCall(b)...)
-		default:
-			diags = append(diags, unsupported(b))
+		case b.Type == "moved":
+			diags = append(diags, m.addMoved(b)...)
+		case b.Type == "removed":
+			diags = append(diags, m.addRemoved(b)...)
+		case b.Type == "import":
+			diags = append(diags, m.addImport(b)...)
+		case b.Type == "check":
+			diags = append(diags, m.addCheck(b)...)
 		}
 	}
 	return diags
-}
-
-// unsupported reports a block of a type that is not supported yet.
-func unsupported(b *hcl.Block) *hcl.Diagnostic {
-	return failAt(b.TypeRange, "Unsupported block type", "Blocks of type %q are not supported in this version.", b.Type)
 }
 
 func (m *module) addStack(b *hcl.Block) hcl.Diagnostics {
@@ -237,9 +237,7 @@ func (b *block) decodeHeader() hcl.Diagnostics {
 	content, rest, diags := b.src.Body.PartialContent(headerSchema())
 	b.body = rest
 	b.decodeWritten()
-	for _, nested := range content.Blocks {
-		diags = append(diags, unsupported(nested))
-	}
+	diags = append(diags, b.decodeLifecycle(content.Blocks)...)
 	if attr, ok := content.Attributes["for_each"]; ok {
 		b.forEach = attr.Expr
 	}

@@ -18,7 +18,8 @@ type variable struct {
 	typ         cty.Type // DynamicPseudoType when the block names none
 	defaults    *typeexpr.Defaults
 	def         cty.Value // cty.NilVal: none
-	sensitive   bool
+	sensitive   bool      // ephemeral ones are
+	ephemeral   bool
 	nullable    bool
 	validations []validation
 }
@@ -31,7 +32,7 @@ type validation struct {
 func (m *module) addVariable(src *hcl.Block) hcl.Diagnostics {
 	v := &variable{name: norm.NFC.String(src.Labels[0]), src: src, typ: cty.DynamicPseudoType, nullable: true}
 	diags := v.decode()
-	v.sensitive = v.sensitive || diags.HasErrors() // sensitive itself may be what is misspelt
+	v.sensitive = v.sensitive || v.ephemeral || diags.HasErrors() // sensitive itself may be what is misspelt
 	if problem := m.checkVariable(v); problem != nil {
 		m.misnamed = append(m.misnamed, v)
 		return hcl.Diagnostics{problem}
@@ -56,7 +57,8 @@ func (m *module) checkVariable(v *variable) *hcl.Diagnostic {
 func (v *variable) decode() hcl.Diagnostics {
 	content, diags := v.src.Body.Content(&hcl.BodySchema{
 		Attributes: []hcl.AttributeSchema{
-			{Name: "type"}, {Name: "default"}, {Name: "description"}, {Name: "sensitive"}, {Name: "nullable"},
+			{Name: "type"}, {Name: "default"}, {Name: "description"}, {Name: "sensitive"}, {Name: "ephemeral"},
+			{Name: "nullable"},
 		},
 		Blocks: []hcl.BlockHeaderSchema{{Type: "validation"}},
 	})
@@ -64,7 +66,7 @@ func (v *variable) decode() hcl.Diagnostics {
 		_, more := literal(attr, cty.String)
 		diags = append(diags, more...)
 	}
-	for name, into := range map[string]*bool{"sensitive": &v.sensitive, "nullable": &v.nullable} {
+	for name, into := range map[string]*bool{"sensitive": &v.sensitive, "ephemeral": &v.ephemeral, "nullable": &v.nullable} {
 		attr, ok := content.Attributes[name]
 		if !ok {
 			continue
@@ -86,7 +88,11 @@ func (v *variable) decode() hcl.Diagnostics {
 		diags = append(diags, v.decodeDefault(attr)...)
 	}
 	for _, b := range content.Blocks {
-		diags = append(diags, v.decodeValidation(b)...)
+		rule, more := decodeRule(b)
+		diags = append(diags, more...)
+		if !more.HasErrors() {
+			v.validations = append(v.validations, rule)
+		}
 	}
 	return diags
 }
@@ -108,17 +114,6 @@ func (v *variable) decodeDefault(attr *hcl.Attribute) hcl.Diagnostics {
 			"var.%s has nullable = false, so its default cannot be null.", v.name))
 	}
 	v.def = value
-	return diags
-}
-
-func (v *variable) decodeValidation(b *hcl.Block) hcl.Diagnostics {
-	content, diags := b.Body.Content(&hcl.BodySchema{
-		Attributes: []hcl.AttributeSchema{{Name: "condition", Required: true}, {Name: "error_message", Required: true}},
-	})
-	condition, message := content.Attributes["condition"], content.Attributes["error_message"]
-	if condition != nil && message != nil {
-		v.validations = append(v.validations, validation{condition.Expr, message.Expr})
-	}
 	return diags
 }
 
