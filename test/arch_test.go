@@ -26,6 +26,7 @@ var imports = map[string][]string{
 	"engine/config":               {"schema", "engine/graph"},
 	"engine/plan":                 {"schema", "engine/graph"},
 	"engine/history":              {"engine/plan", "engine/store", "schema"},
+	"engine/export":               {"schema"},
 	"engine/store":                {"schema"},
 	"engine/store/embedded":       {},
 	"engine/store/postgres":       {"engine/store", "schema"},

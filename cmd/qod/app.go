@@ -43,7 +43,8 @@ func newRoot(a *app) *cobra.Command {
 	root.AddCommand(
 		newInit(a), newValidate(a), newPlan(a), newApply(a), newDestroy(a), newDrift(a), newShow(a), newStatus(a),
 		newLoad(a), newServe(a), newNode(a), newDown(a), newSQL(a), newConfig(a), newVersion(a), newHistory(a), newDiff(a),
-		newRollback(a), newOutput(a), newState(a), newFmt(a), newSchema(a),
+		newRollback(a), newOutput(a), newState(a), newFmt(a), newSchema(a), newExport(a), newRender(a), newGraph(a),
+		newConsole(a), newVerify(a), newWait(a),
 	)
 	return root
 }

@@ -1,111 +1,121 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
-	"time"
+	"io"
+	"os"
+	"strings"
 
-	"github.com/qod-io/qod/engine/plan"
-	"github.com/qod-io/qod/schema"
+	"golang.org/x/term"
 )
 
-// lines tells programs what an apply does, as a stream of events. What only people want goes to standard
-// error.
+// maxLine bounds a line that is piped in, in bytes.
+const maxLine = 16 << 20
+
+// errInterrupted is returned for a line that Ctrl-C gave up.
+var errInterrupted = errors.New("interrupted")
+
+// lines are what a person or a program types.
 type lines struct {
-	*app
-	*stream
-	changes []plan.Change
-	summary plan.Summary
-	last    []plan.Finding
+	person bool // at a terminal: with prompts, and errors end nothing
+	read   func(prompt string) (string, error)
+	number int // of the last line
 }
 
-func newLines(a *app) *lines {
-	l := &lines{app: a, stream: newStream(a.stdout, time.Now)}
-	l.Version()
-	return l
-}
-
-// planned tells a plan and what is wrong with it. A saved plan has no configuration: nil.
-func (l *lines) planned(p *plan.Plan, c *configuration) error {
-	d, err := plan.NewDocument(p, version, l.diagnostics(p, c))
-	if err != nil {
-		return err
+// newLines reads from a terminal with an editor and a history, from everything else as it is.
+func newLines(in io.Reader, out io.Writer) *lines {
+	f, ok := in.(*os.File)
+	if !ok || !terminal(in) || !terminal(out) {
+		return pipedLines(in)
 	}
-	l.changes, l.summary = p.Changes, d.Summary
-	l.Plan(d)
-	for _, diagnostic := range d.Diagnostics {
-		l.Diagnostic(diagnostic)
-	}
-	return l.Err()
-}
-
-// diagnostics are a plan's problems, with their places where the configuration is known.
-func (a *app) diagnostics(p *plan.Plan, c *configuration) []schema.Diagnostic {
-	if c == nil {
-		return nil
-	}
-	return c.diagnostics(p.Problems)
-}
-
-func (l *lines) aside(format string, args ...any) { fmt.Fprintf(l.stderr, format, args...) }
-
-// committed tells that the rows of all objects are as planned: they are written at once.
-func (l *lines) committed() {
-	for _, c := range l.changes {
-		l.ApplyStart(hookOf(c, 0))
-		l.ApplyComplete(hookOf(c, 0))
-	}
-}
-
-// held tells that another process acts in this one's place.
-func (l *lines) held(err error) { l.aside("Waiting for another process: %s\n", err) }
-
-// pending tells what has come, what is different, and what is done.
-func (l *lines) pending(all []plan.Finding, elapsed time.Duration) {
-	before, now := byObject(l.last), byObject(all)
-	for _, f := range l.last {
-		if _, still := now[f.Addr]; !still {
-			l.ApplyComplete(hookOfLive(f, elapsed))
-			now[f.Addr] = "" // said once
+	i := &interrupts{from: f}
+	editor := term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{i, out}, "")
+	return &lines{person: true, read: func(prompt string) (string, error) {
+		// Raw only while a line is read: elsewhere Ctrl-C has to be a signal.
+		before, err := term.MakeRaw(int(f.Fd()))
+		if err != nil {
+			return "", fmt.Errorf("read from the terminal: %w", err)
 		}
-	}
-	for _, f := range all {
-		message, known := before[f.Addr]
-		if !known {
-			l.ApplyStart(hookOfLive(f, elapsed))
-			before[f.Addr] = f.Message
+		defer func() { _ = term.Restore(int(f.Fd()), before) }() // a terminal that is gone needs nothing
+		if width, height, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			_ = editor.SetSize(width, height) // the line is drawn less well without
 		}
-		if message != f.Message {
-			l.ApplyProgress(hookOfLive(f, elapsed), f.Message)
+		i.pressed = false
+		editor.SetPrompt(prompt)
+		line, err := editor.ReadLine()
+		switch {
+		case i.pressed:
+			return "", errInterrupted
+		case errors.Is(err, term.ErrPasteIndicator):
+			err = nil
 		}
-	}
-	l.last = all
+		return line, err
+	}}
 }
 
-func byObject(findings []plan.Finding) map[schema.Addr]string {
-	messages := map[schema.Addr]string{}
-	for _, f := range findings {
-		messages[f.Addr] = f.Message
-	}
-	return messages
+func pipedLines(in io.Reader) *lines {
+	scanner := bufio.NewScanner(in)
+	scanner.Buffer(nil, maxLine)
+	return &lines{read: func(string) (string, error) {
+		if scanner.Scan() {
+			return scanner.Text(), nil
+		}
+		if err := scanner.Err(); err != nil {
+			return "", fmt.Errorf("read input: %w", err)
+		}
+		return "", io.EOF
+	}}
 }
 
-// still tells that this has been pending for long.
-func (l *lines) still(all []plan.Finding, elapsed time.Duration) {
-	for _, f := range all {
-		l.ApplyProgress(hookOfLive(f, elapsed), f.Message)
+// next returns the next line; io.EOF at the end. It does not wait for one when ctx ends.
+func (l *lines) next(ctx context.Context, prompt string) (string, error) {
+	type result struct {
+		line string
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() { // ends with its line, or with the process
+		line, err := l.read(prompt)
+		done <- result{line, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case r := <-done:
+		l.number++
+		return strings.TrimSuffix(r.line, "\r"), r.err
 	}
 }
 
-// done tells that a plan was carried out; the word is apply or destroy.
-func (l *lines) done(_ *plan.Plan, word string) error {
-	l.pending(nil, 0)
-	l.ChangeSummary(word, l.summary)
-	return l.Err()
+// interrupts turns Ctrl-C, which ends the editor's reading for good, into an empty line.
+type interrupts struct {
+	from    io.Reader
+	pressed bool
 }
 
-func (l *lines) outputs(list []schema.Output) error {
-	if err := l.Outputs(list); err != nil {
-		return err
+const (
+	ctrlC = "\x03"
+	// giveUp deletes what is behind and before the cursor and ends the line.
+	giveUp = "\x0b\x15\r"
+)
+
+func (i *interrupts) Read(p []byte) (int, error) {
+	room := max(1, len(p)/len(giveUp))
+	n, err := i.from.Read(p[:room])
+	if !bytes.Contains(p[:n], []byte(ctrlC)) {
+		return n, err
 	}
-	return l.Err()
+	i.pressed = true
+	instead := giveUp
+	if len(p) < len(giveUp) {
+		instead = "\r"
+	}
+	return copy(p, bytes.ReplaceAll(bytes.Clone(p[:n]), []byte(ctrlC), []byte(instead))), err
 }

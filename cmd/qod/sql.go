@@ -27,19 +27,22 @@ import (
 const maxClientMessage = 256 << 20
 
 type sqlOptions struct {
-	user, passwordFile, tenant, pool, address, ca, format string
+	user, passwordFile, tenant, pool, address, ca, format, file string
 }
 
 func newSQL(a *app) *cobra.Command {
 	o := &sqlOptions{}
 	cmd := &cobra.Command{
-		Use:   "sql STATEMENT",
-		Short: "Run one statement through Flight SQL",
-		Long: "sql logs in to the serve of this directory, or to --address, runs one statement and prints its rows.\n" +
-			"The password comes from --password-file or from QOD_PASSWORD.",
+		Use:   "sql [STATEMENT]",
+		Short: "Run statements through Flight SQL",
+		Long: "sql logs in to the serve of this directory, or to --address, runs one statement and prints its rows. Without one it\n" +
+			"reads statements, each ended by a semicolon, from the terminal, from its input or from a file, all in one session.\n" +
+			"\\? lists its commands. Away from a terminal the first error ends it. The password comes from --password-file or\n" +
+			"from QOD_PASSWORD.",
 		Example: "  QOD_PASSWORD=… qod sql --user ana@acme/bi 'SELECT count(*) FROM orders'\n" +
-			"  qod sql --user ana --tenant acme --pool bi --password-file ana.password --format csv 'FROM nation'",
-		Args: cobra.ExactArgs(1),
+			"  qod sql --user ana --tenant acme --pool bi --password-file ana.password --format csv 'FROM nation'\n" +
+			"  qod sql --user ana@acme/bi -f orders.sql",
+		Args: cobra.MaximumNArgs(1),
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.user, "user", "", "user, as NAME or NAME@TENANT/POOL")
@@ -49,53 +52,89 @@ func newSQL(a *app) *cobra.Command {
 	f.StringVar(&o.address, "address", "", "HOST:PORT of another serve")
 	f.StringVar(&o.ca, "ca-file", "", "certificate to trust, PEM; default: the one this directory's serve made, or the system's")
 	f.StringVar(&o.format, "format", "table", "table, csv or json")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return a.sql(cmd.Context(), o, args[0]) }
+	f.StringVarP(&o.file, "file", "f", "", "file of statements")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 1 && o.file != "":
+			return errors.New("give a statement or --file, not both")
+		case len(args) == 1:
+			return a.sql(cmd.Context(), o, args[0])
+		}
+		return a.sqlShell(cmd.Context(), o)
+	}
 	return cmd
 }
 
 func (a *app) sql(ctx context.Context, o *sqlOptions, statement string) error {
+	s, err := a.login(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer s.client.Close()
+	if err := s.run(s.bear(ctx), a.stdout, statement); err != nil {
+		return err
+	}
+	_, err = s.client.CloseSession(s.bear(ctx), &flight.CloseSessionRequest{})
+	return told(err)
+}
+
+// sqlSession is a login at a serve.
+type sqlSession struct {
+	client *flightsql.Client
+	write  func(io.Writer, *flight.Reader) error
+	header metadata.MD // what every call says: who it is
+}
+
+func (s *sqlSession) bear(ctx context.Context) context.Context {
+	return metadata.NewOutgoingContext(ctx, s.header)
+}
+
+func (a *app) login(ctx context.Context, o *sqlOptions) (*sqlSession, error) {
 	write, ok := map[string]func(io.Writer, *flight.Reader) error{"table": writeTable, "csv": writeCSV, "json": writeJSON}[o.format]
 	if !ok {
-		return fmt.Errorf("--format %q: want table, csv or json", o.format)
+		return nil, fmt.Errorf("--format %q: want table, csv or json", o.format)
 	}
 	if o.user == "" {
-		return errors.New("--user is needed, as in ana@acme/bi")
+		return nil, errors.New("--user is needed, as in ana@acme/bi")
 	}
 	password, err := a.password(o.passwordFile)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	client, err := a.dial(o)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer client.Close()
 	for name, value := range map[string]string{"tenant": o.tenant, "pool": o.pool} {
 		if value != "" {
 			ctx = metadata.AppendToOutgoingContext(ctx, name, value)
 		}
 	}
-	ctx, err = client.Client.AuthenticateBasicToken(ctx, o.user, password)
-	if err != nil {
-		return told(err)
+	if ctx, err = client.Client.AuthenticateBasicToken(ctx, o.user, password); err != nil {
+		return nil, errors.Join(told(err), client.Close())
 	}
-	info, err := client.Execute(ctx, statement)
+	header, _ := metadata.FromOutgoingContext(ctx)
+	return &sqlSession{client: client, write: write, header: header}, nil
+}
+
+// run runs one statement and prints its rows.
+func (s *sqlSession) run(ctx context.Context, to io.Writer, statement string) error {
+	info, err := s.client.Execute(ctx, statement)
 	if err != nil {
 		return told(err)
 	}
 	for _, endpoint := range info.GetEndpoint() {
-		r, err := client.DoGet(ctx, endpoint.GetTicket())
+		r, err := s.client.DoGet(ctx, endpoint.GetTicket())
 		if err != nil {
 			return told(err)
 		}
-		err = write(a.stdout, r)
+		err = s.write(to, r)
 		r.Release()
 		if err != nil {
 			return told(err)
 		}
 	}
-	_, err = client.CloseSession(ctx, &flight.CloseSessionRequest{})
-	return told(err)
+	return nil
 }
 
 // told returns what the server said, without the words of the transport.

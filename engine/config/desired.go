@@ -20,6 +20,7 @@ type Desired struct {
 
 	files     map[string]*hcl.File
 	instances map[string]*instance
+	root      *evaluation // for Value
 }
 
 // Files returns the sources of all ranges by file name, for [WriteDiagnostics]: configuration, var

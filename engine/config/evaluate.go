@@ -56,7 +56,7 @@ func (c *Config) Evaluate(in Inputs) (*Desired, hcl.Diagnostics) {
 	root := r.evaluation(c.root, values)
 	root.walk()
 	r.refuseSameKey()
-	d.instances = r.instances
+	d.root, d.instances = root, r.instances
 	d.Absence = root.absence
 	r.checkRelocations()
 	if !r.diags.HasErrors() && !c.failed {

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/qod-io/qod/engine/config"
+	"github.com/qod-io/qod/engine/export"
+	"github.com/qod-io/qod/engine/store"
+	"github.com/qod-io/qod/schema"
+)
+
+type exportOptions struct {
+	stack, out    string
+	unowned, json bool
+}
+
+func newExport(a *app) *cobra.Command {
+	o := &exportOptions{}
+	cmd := &cobra.Command{
+		Use:   "export [ADDRESS...]",
+		Short: "Write what is stored as configuration",
+		Long: "export writes the objects of a stack as the configuration that has them: applying it changes nothing, and exporting\n" +
+			"again writes the same bytes. Secrets are not in it. With addresses it writes those objects only; references to\n" +
+			"others are their names. A file that exists is never overwritten.",
+		Example: "  qod export\n  qod export --unowned -o found.qod.hcl\n  qod export pool.bi 'user.all[\"ana\"]' --json",
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.stack, "stack", "", "stack to export; default: that of this directory's configuration")
+	f.BoolVar(&o.unowned, "unowned", false, "export objects without an owner, each with the import block that takes it over")
+	f.BoolVar(&o.json, "json", false, "write HCL's JSON syntax, for a file named *.qod.json")
+	f.StringVarP(&o.out, "out", "o", "", "file or directory to write to; default: standard output")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return a.export(cmd.Context(), args, o) }
+	return cmd
+}
+
+func (a *app) export(ctx context.Context, addresses []string, o *exportOptions) error {
+	w, err := a.open(ctx, openOptions{})
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	if w.imagined {
+		return errors.New("there is no state yet, so there is nothing to export: run qod apply")
+	}
+	options := export.Options{Import: o.unowned}
+	if !o.unowned {
+		if options.Stack, err = a.stackName(o.stack); err != nil {
+			return err
+		}
+	}
+	snap, err := w.store.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	objects, err := exported(snap, options.Stack, addresses)
+	if err != nil {
+		return err
+	}
+	if len(objects) == 0 && options.Stack != "" {
+		return fmt.Errorf("stack %q has no objects%s", options.Stack, schema.DidYouMean(options.Stack, stacks(snap)))
+	}
+	if len(addresses) > 0 {
+		options.Stack = "" // a part, to be put where it belongs
+	}
+	document, err := export.New(options, objects)
+	if err != nil {
+		return err
+	}
+	for _, warning := range document.Warnings {
+		fmt.Fprintln(a.stderr, "Warning:", warning)
+	}
+	return a.writeDocument(document, o.json, o.out)
+}
+
+// exported lists what a stack owns, or, without a name, what nobody does.
+func exported(snap *store.Snapshot, stack string, addresses []string) ([]export.Object, error) {
+	var owned []store.Object
+	for _, o := range snap.Objects {
+		if !o.Tombstone && o.Stack == stack {
+			owned = append(owned, o)
+		}
+	}
+	chosen, err := chosen(owned, addresses)
+	if err != nil {
+		return nil, err
+	}
+	var out []export.Object
+	for _, o := range chosen {
+		out = append(out, export.Object{
+			Kind: o.Kind, Address: o.Address, Value: o.Spec, Lifecycle: schema.Lifecycle{PreventDestroy: o.Protected},
+		})
+	}
+	return out, nil
+}
+
+func stacks(snap *store.Snapshot) []string {
+	var names []string
+	for name := range snap.Stacks {
+		names = append(names, name)
+	}
+	return names
+}
+
+// named reports whether an object is what a person calls it: by its place in the configuration, as in
+// pool.bi, user.all or module.eu, or by its own address, as in pool.acme/bi.
+func named(o store.Object, name string) bool {
+	if o.Addr().String() == name {
+		return true
+	}
+	want, err := schema.ParseAddress(name)
+	if err != nil {
+		return false
+	}
+	have, err := schema.ParseAddress(o.Address)
+	return err == nil && want.Contains(have)
+}
+
+// chosen returns the objects that any of the names means, all of them where there are no names.
+func chosen(objects []store.Object, names []string) ([]store.Object, error) {
+	if len(names) == 0 {
+		return objects, nil
+	}
+	var out []store.Object
+	met := map[string]bool{}
+	for _, o := range objects {
+		takes := false
+		for _, name := range names {
+			if named(o, name) {
+				met[name], takes = true, true
+			}
+		}
+		if takes {
+			out = append(out, o)
+		}
+	}
+	for _, name := range names {
+		if !met[name] {
+			return nil, noObject(objects, name)
+		}
+	}
+	return out, nil
+}
+
+func noObject(objects []store.Object, name string) error {
+	var known []string
+	for _, o := range objects {
+		known = append(known, o.Address, o.Addr().String())
+	}
+	if _, err := schema.ParseAddress(name); err != nil {
+		if _, err := schema.ParseAddr(name); err != nil {
+			return fmt.Errorf("%q is no address: want one like pool.bi, user.all[\"ana\"], module.eu or pool.acme/bi", name)
+		}
+	}
+	return fmt.Errorf("there is no object %s.%s", name, schema.DidYouMean(name, known))
+}
+
+// stackName returns the given name, or that of the directory's configuration, which need not be complete.
+func (a *app) stackName(given string) (string, error) {
+	if given != "" {
+		return given, nil
+	}
+	loaded, diags := config.Load(a.paths.Dir)
+	if desired, _ := loaded.Evaluate(config.Inputs{Env: a.env}); desired.Stack != "" {
+		return desired.Stack, nil
+	}
+	if diags.HasErrors() {
+		_ = config.WriteDiagnostics(a.stderr, diags, loaded.Files(), terminal(a.stderr)) // as elsewhere: a closed pipe
+	}
+	return "", errors.New("no configuration here says which stack is meant: give --stack NAME")
+}
+
+// writeDocument prints a document, or writes it to a file that must not exist yet.
+func (a *app) writeDocument(d *export.Document, inJSON bool, out string) error {
+	text, name := d.HCL(), "main.qod.hcl"
+	if inJSON {
+		var err error
+		if text, err = d.JSON(); err != nil {
+			return err
+		}
+		name = "main.qod.json"
+	}
+	if out == "" {
+		_, err := a.stdout.Write(text)
+		return err
+	}
+	if info, err := os.Stat(out); err == nil && info.IsDir() || strings.HasSuffix(out, string(filepath.Separator)) {
+		if err := os.MkdirAll(out, 0o755); err != nil {
+			return fmt.Errorf("export: %w", err)
+		}
+		out = filepath.Join(out, name)
+	}
+	f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("%s exists, and is not overwritten: name another file", out)
+	}
+	if err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	_, err = f.Write(text)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	fmt.Fprintf(a.stderr, "Wrote %s.\n", out)
+	return nil
+}

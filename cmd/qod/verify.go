@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/qod-io/qod/engine"
+	"github.com/qod-io/qod/engine/config"
+	"github.com/qod-io/qod/runtime/node"
+	"github.com/qod-io/qod/schema"
+)
+
+// verifyFormat is the version of verify's JSON form.
+const verifyFormat = "1.0"
+
+func newVerify(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "Check that what the configuration refers to is there and can be used",
+		Long: "verify checks the configuration, the state and the rights on it, the objects that are referred to by name, databases\n" +
+			"and data directories, DuckDB's extensions, the program that nodes run, and certificates. It writes nothing.",
+		Example: "  qod verify\n  qod verify --json",
+		Args:    cobra.NoArgs,
+	}
+	vars := varFlags(cmd)
+	inJSON := cmd.Flags().Bool("json", false, "print the checks as JSON")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		v := &verification{app: a}
+		v.run(cmd.Context(), *vars)
+		return v.write(*inJSON)
+	}
+	return cmd
+}
+
+// check is one thing that was looked at.
+type check struct {
+	Name   string `json:"check"`
+	OK     bool   `json:"ok"`
+	Reason string `json:"reason,omitempty"` // why it failed
+}
+
+type verification struct {
+	*app
+	checks []check
+}
+
+// note records a check: it is good when nothing is wrong.
+func (v *verification) note(name string, wrong ...string) {
+	wrong = slices.DeleteFunc(wrong, func(s string) bool { return s == "" })
+	v.checks = append(v.checks, check{Name: name, OK: len(wrong) == 0, Reason: strings.Join(wrong, "; ")})
+}
+
+func words(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func (v *verification) write(inJSON bool) error {
+	failed := slices.ContainsFunc(v.checks, func(c check) bool { return !c.OK })
+	if inJSON {
+		enc := json.NewEncoder(v.stdout)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(struct {
+			Format string  `json:"format_version"`
+			Checks []check `json:"checks"`
+		}{verifyFormat, v.checks}); err != nil {
+			return err
+		}
+	} else {
+		for _, c := range v.checks {
+			if c.OK {
+				v.printf("ok    %s\n", c.Name)
+			} else {
+				v.printf("FAIL  %s: %s\n", c.Name, strings.ReplaceAll(c.Reason, "\n", " "))
+			}
+		}
+	}
+	if failed {
+		return exitError{code: 1}
+	}
+	return nil
+}
+
+func (v *verification) run(ctx context.Context, vars []config.Given) {
+	c, err := v.evaluate(vars)
+	switch {
+	case errors.Is(err, errConfiguration):
+		v.note("configuration", "it is not valid, see above")
+	default:
+		v.note("configuration", words(err))
+	}
+	v.extensions()
+	v.program(ctx)
+	v.certificate()
+	w, err := v.open(ctx, openOptions{})
+	if err != nil {
+		v.note("state", err.Error())
+		return
+	}
+	defer w.Close()
+	if w.imagined {
+		v.note("state", "there is none yet: run qod apply, which makes it")
+	} else {
+		v.state(ctx, w)
+	}
+	if c != nil {
+		v.objects(ctx, w, c)
+	}
+}
+
+func (v *verification) state(ctx context.Context, w *world) {
+	missing, err := w.postgres.Rights(ctx)
+	v.note("state", append(missing, words(err))...)
+}
+
+// objects checks what the objects of the configuration refer to.
+func (v *verification) objects(ctx context.Context, w *world, c *configuration) {
+	stack, err := c.stack()
+	if err == nil {
+		err = w.checkStack(ctx, stack, false)
+	}
+	v.note("stack "+c.Stack, words(err))
+	if err != nil {
+		return
+	}
+	p, err := w.engine.Plan(ctx, stack, c.Desired.Desired, engine.PlanOptions{})
+	if err != nil {
+		v.note("objects", err.Error())
+		return
+	}
+	wrong := map[string][]string{}
+	for _, problem := range p.Problems {
+		if !problem.Warning {
+			wrong[problem.Address] = append(wrong[problem.Address], problem.Summary)
+		}
+	}
+	lacks := map[schema.Addr]string{}
+	for _, f := range p.Live {
+		lacks[f.Addr] = f.Message
+	}
+	snap, err := w.store.Snapshot(ctx)
+	if err != nil {
+		v.note("objects", err.Error())
+		return
+	}
+	databases := map[schema.Addr]bool{}
+	stored := map[schema.Addr]bool{}
+	for _, o := range snap.Objects {
+		databases[o.Addr()] = o.Kind.Name == lakes && !o.Tombstone
+		stored[o.Addr()] = !o.Tombstone
+	}
+	for _, o := range c.Objects {
+		databases[o.Addr()] = databases[o.Addr()] || o.Kind.Name == lakes
+	}
+	for _, o := range c.Objects {
+		found := wrong[o.Address]
+		if o.Kind.Name == lakes && stored[o.Addr()] {
+			found = append(found, lacks[o.Addr()])
+		}
+		v.note(o.Address, append(found, unknownCatalogs(o, databases)...)...)
+		delete(wrong, o.Address)
+	}
+	for _, address := range slices.Sorted(maps.Keys(wrong)) {
+		v.note(address, wrong[address]...)
+	}
+}
+
+// unknownCatalogs says which databases the permissions of a role name in vain.
+func unknownCatalogs(o schema.Object, databases map[schema.Addr]bool) []string {
+	if o.Kind.Name != "role" {
+		return nil
+	}
+	complete, _ := o.Kind.Complete(o.Value) // evaluated objects have no problems
+	role, err := schema.As[schema.Role](complete)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var wrong []string
+	for _, p := range role.Permission {
+		if addr := schema.NewAddr(lakes, role.Tenant, p.Catalog); p.Catalog != "*" && !databases[addr] {
+			wrong = append(wrong, fmt.Sprintf("a permission names %s, which does not exist", addr))
+		}
+	}
+	return wrong
+}
+
+func (v *verification) extensions() {
+	for _, name := range slices.Sorted(maps.Keys(node.ExtensionDigests()[node.ExtensionPlatform()])) {
+		v.note("extension "+name, words(node.CheckExtensions(v.paths.ExtensionDir, name)))
+	}
+}
+
+// programLimit is how long the program of nodes may take to say its version.
+const programLimit = 10 * time.Second
+
+// program checks that nodes can be started: this very program.
+func (v *verification) program(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, programLimit)
+	defer cancel()
+	binary, err := os.Executable()
+	if err == nil {
+		err = exec.CommandContext(ctx, binary, "version").Run()
+	}
+	v.note("program of nodes", words(err))
+}
+
+// certificate checks the operator's certificate, or the one that serve made.
+func (v *verification) certificate() {
+	cert, key, made := v.paths.TLSCertFile, v.paths.TLSKeyFile, v.paths.in("tls", "edge.crt")
+	if cert == "" {
+		if _, err := os.Stat(made); errors.Is(err, fs.ErrNotExist) {
+			v.note("certificate") // the first serve makes it
+			return
+		}
+		cert, key = made, v.paths.in("tls", "edge.key")
+	}
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		v.note("certificate", err.Error())
+		return
+	}
+	now := time.Now()
+	switch leaf := pair.Leaf; {
+	case now.After(leaf.NotAfter):
+		v.note("certificate", fmt.Sprintf("%s is out of date since %s", cert, leaf.NotAfter.Format(time.DateOnly)))
+	case now.Before(leaf.NotBefore):
+		v.note("certificate", fmt.Sprintf("%s is good only from %s on", cert, leaf.NotBefore.Format(time.DateOnly)))
+	default:
+		v.note("certificate")
+	}
+}
