@@ -161,7 +161,10 @@ func (s *sqlShell) do(ctx context.Context, line int, statement string) error {
 	}
 	start := time.Now()
 	err := s.session.run(s.session.bear(running), s.stdout, statement)
-	if err != nil {
+	switch {
+	case err != nil && running.Err() != nil && ctx.Err() == nil:
+		return s.failed(line, errors.New("cancelled"))
+	case err != nil:
 		return s.failed(line, err)
 	}
 	if s.timing {

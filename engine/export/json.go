@@ -27,14 +27,15 @@ func (b *body) json(comments []string) string {
 	for _, a := range b.attrs {
 		items = append(items, quote(a.name)+":"+a.value.json())
 	}
-	for i := 0; i < len(b.blocks); {
-		same := b.blocks[i:]
-		n := 1
-		for n < len(same) && same[n].kind == same[0].kind {
-			n++
+	byType := map[string][]block{}
+	for _, nested := range b.blocks {
+		byType[nested.kind] = append(byType[nested.kind], nested)
+	}
+	for _, nested := range b.blocks {
+		if same := byType[nested.kind]; same != nil {
+			items = append(items, quote(nested.kind)+":"+blocksJSON(same))
+			delete(byType, nested.kind)
 		}
-		items = append(items, quote(same[0].kind)+":"+blocksJSON(same[:n]))
-		i += n
 	}
 	return "{" + strings.Join(items, ",") + "}"
 }
