@@ -53,12 +53,18 @@ func evaluate(t *testing.T, name string, src []byte) []schema.Object {
 	return desired.Objects
 }
 
-// shape is what has to survive: the value without its secrets, and what the object is protected from.
+// shape is what has to survive: the value without its secrets, and what the object is protected from. A set
+// of nested blocks without elements is none.
 func shape(k *schema.Kind, v cty.Value, l schema.Lifecycle) string {
 	attrs := v.AsValueMap()
 	for _, a := range k.Attrs {
 		if a.Secret {
 			attrs[a.Name] = cty.NullVal(a.Type)
+		}
+	}
+	for _, b := range k.Blocks {
+		if bv := attrs[b.Name]; !b.Single && !bv.IsNull() && bv.LengthInt() == 0 {
+			attrs[b.Name] = cty.NullVal(bv.Type())
 		}
 	}
 	raw, err := k.Encode(cty.ObjectVal(attrs))
