@@ -23,6 +23,15 @@ user "all" {
   email    = each.value
   password = var.secret
 }
+module "m" {
+  source = "./m"
+}
+`
+
+const inner = `output "word" {
+  value = "out"
+}
+tenant "inner" {}
 `
 
 // Commands that look at the configuration alone.
@@ -42,6 +51,8 @@ func TestLook(t *testing.T) {
 		"graph of plan":   {[]string{"graph", "--type", "plan"}, "", 0, []string{`"tenant.acme" [style = "filled", fillcolor = "palegreen"]`}},
 		"graph of what":   {[]string{"graph", "--type", "x"}, "", 1, []string{"want config or plan"}},
 		"console":         {[]string{"console"}, "user.all[\"ana\"].email\n{\n  a = 1\n}\n[var.secret]\nexit\nnonsense", 0, []string{"\"a@acme.com\"\n{\n  a = 1\n}\n[\n  (sensitive value),\n]\n"}},
+		"console module":  {[]string{"console"}, "module.m.word", 0, []string{`"out"`}},
+		"render module":   {[]string{"render", "module.m"}, "", 0, []string{"# module.m.tenant.inner\ntenant \"m_inner\" {\n  name = \"inner\"\n}\n"}},
 		"console at end":  {[]string{"console"}, "upper(\"x\")", 0, []string{`"X"`}},
 		"console error":   {[]string{"console"}, "1 +\nupper(\"x\")\n", 1, []string{"Error:"}},
 		"console nothing": {[]string{"console"}, "user.al[\"x\"]\n1\n", 1, []string{"Did you mean user.all?"}},
@@ -58,8 +69,13 @@ func TestLook(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := os.WriteFile(filepath.Join(dir, "main.qod.hcl"), []byte(estate), 0o644); err != nil {
+			if err := os.Mkdir(filepath.Join(dir, "m"), 0o755); err != nil {
 				t.Fatal(err)
+			}
+			for file, text := range map[string]string{"main.qod.hcl": estate, "m/main.qod.hcl": inner} {
+				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
 			}
 			t.Chdir(dir)
 			t.Setenv("QOD_STATE_DIR", filepath.Join(dir, "state"))
