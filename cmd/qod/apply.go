@@ -42,14 +42,15 @@ func newApply(a *app) *cobra.Command {
 			if err := refuseWithSaved(cmd); err != nil {
 				return err
 			}
-			return a.applySaved(cmd.Context(), args[0], o)
+			tell := a.teller(o.json)
+			return tell.ended(a.applySaved(cmd.Context(), args[0], o, tell))
 		}
 		po, err := flags.options()
 		if err != nil {
 			return err
 		}
 		po.adopt = *adopt
-		return a.apply(cmd.Context(), po, o)
+		return a.applyPlanned(cmd.Context(), po, o)
 	}
 	return cmd
 }
@@ -73,21 +74,29 @@ func newDestroy(a *app) *cobra.Command {
 			return err
 		}
 		po.mode = plan.Destroy
-		return a.apply(cmd.Context(), po, o)
+		return a.applyPlanned(cmd.Context(), po, o)
 	}
 	return cmd
 }
 
 type applyOptions struct {
 	approve, adopt bool
+	json           bool
 	parallelism    int
 	lockTimeout    time.Duration
 	word           string
 }
 
-func (a *app) apply(ctx context.Context, po planOptions, o applyOptions) error {
+func (a *app) applyPlanned(ctx context.Context, po planOptions, o applyOptions) error {
+	if o.json && !o.approve {
+		return errors.New("--json asks nobody: give --auto-approve as well, or apply a saved plan")
+	}
+	tell := a.teller(o.json)
+	return tell.ended(a.apply(ctx, po, o, tell))
+}
+
+func (a *app) apply(ctx context.Context, po planOptions, o applyOptions, tell teller) error {
 	po.writing = true
-	tell := a.teller()
 	m, err := a.plan(ctx, po, tell)
 	defer m.Close()
 	switch {
@@ -101,7 +110,7 @@ func (a *app) apply(ctx context.Context, po planOptions, o applyOptions) error {
 	return a.carryOut(ctx, m, o, tell)
 }
 
-func (a *app) applySaved(ctx context.Context, name string, o applyOptions) error {
+func (a *app) applySaved(ctx context.Context, name string, o applyOptions, tell teller) error {
 	raw, err := readPlan(name)
 	if err != nil {
 		return err
@@ -118,7 +127,6 @@ func (a *app) applySaved(ctx context.Context, name string, o applyOptions) error
 	if m.Plan, err = w.engine.Unmarshal(raw); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	tell := a.teller()
 	if err := tell.planned(m.Plan.Plan, nil); err != nil {
 		return err
 	}

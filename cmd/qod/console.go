@@ -41,7 +41,7 @@ func (a *app) console(ctx context.Context, c *configuration, l *lines) error {
 		}
 		line, err := l.next(ctx, prompt)
 		switch {
-		case errors.Is(err, errInterrupted):
+		case errors.Is(err, errGivenUp):
 			text = ""
 			continue
 		case errors.Is(err, io.EOF) && l.person:

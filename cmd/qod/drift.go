@@ -13,17 +13,18 @@ func newDrift(a *app) *cobra.Command {
 		Long: "drift compares what was applied with the store and with the live nodes. It writes nothing. It ends with 0 when\n" +
 			"nothing has drifted, with 2 when something has, and with 1 when that cannot be told. A change of the\n" +
 			"configuration is no drift.",
-		Example: "  qod drift",
+		Example: "  qod drift\n  qod drift --json",
 		Args:    cobra.NoArgs,
 	}
 	flags := selectionFlags(a, cmd)
+	asJSON := jsonFlags(cmd, "print what has drifted as JSON, described in docs/reference/plan-json.md")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		o, err := flags.options()
 		if err != nil {
 			return err
 		}
 		o.mode = plan.RefreshOnly
-		made, err := a.plan(cmd.Context(), o, a.teller())
+		made, err := a.plan(cmd.Context(), o, a.planTeller(*asJSON))
 		defer made.Close()
 		if err != nil {
 			return err

@@ -81,20 +81,14 @@ func (a *app) export(ctx context.Context, addresses []string, o *exportOptions) 
 
 // exported lists what a stack owns, or, without a name, what nobody does.
 func exported(snap *store.Snapshot, stack string, addresses []string) ([]export.Object, error) {
-	var owned []store.Object
-	for _, o := range snap.Objects {
-		if !o.Tombstone && o.Stack == stack {
-			owned = append(owned, o)
-		}
-	}
-	chosen, err := chosen(owned, addresses)
+	chosen, err := chosen(living(snap, stack), addresses)
 	if err != nil {
 		return nil, err
 	}
 	var out []export.Object
 	for _, o := range chosen {
 		out = append(out, export.Object{
-			Kind: o.Kind, Address: o.Address, Value: o.Spec, Lifecycle: schema.Lifecycle{PreventDestroy: o.Protected},
+			Kind: o.Kind, Address: o.Address, Value: o.Spec, Sensitive: o.Sensitive, Lifecycle: schema.Lifecycle{PreventDestroy: o.Protected},
 		})
 	}
 	return out, nil

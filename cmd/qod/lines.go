@@ -16,8 +16,8 @@ import (
 // maxLine bounds a line that is piped in, in bytes.
 const maxLine = 16 << 20
 
-// errInterrupted is returned for a line that Ctrl-C gave up.
-var errInterrupted = errors.New("interrupted")
+// errGivenUp is returned for a line that Ctrl-C gave up.
+var errGivenUp = errors.New("interrupted")
 
 // lines are what a person or a program types.
 type lines struct {
@@ -52,7 +52,7 @@ func newLines(in io.Reader, out io.Writer) *lines {
 		line, err := editor.ReadLine()
 		switch {
 		case i.pressed:
-			return "", errInterrupted
+			return "", errGivenUp
 		case errors.Is(err, term.ErrPasteIndicator):
 			err = nil
 		}

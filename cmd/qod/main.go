@@ -38,14 +38,21 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if err == nil {
 		return 0
 	}
+	if exit := (exitError{}); !errors.As(err, &exit) || exit.err != nil {
+		fmt.Fprintln(stderr, "Error:", err)
+	}
+	return exitCode(err)
+}
+
+// exitCode is that of a command which ends with err.
+func exitCode(err error) int {
 	var exit exitError
-	if errors.As(err, &exit) {
-		if exit.err != nil {
-			fmt.Fprintln(stderr, "Error:", exit.err)
-		}
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
 		return exit.code
 	}
-	fmt.Fprintln(stderr, "Error:", err)
 	return 1
 }
 

@@ -28,13 +28,14 @@ func newPlan(a *app) *cobra.Command {
 	flags := addPlanFlags(a, cmd)
 	out := cmd.Flags().String("out", "", "save the plan to this file, for apply")
 	detailed := cmd.Flags().Bool("detailed-exitcode", false, "end with 2 when there is something to do")
+	asJSON := jsonFlags(cmd, "print the plan as JSON, described in docs/reference/plan-json.md")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		o, err := flags.options()
 		if err != nil {
 			return err
 		}
 		o.saving = *out != ""
-		tell := a.teller()
+		tell := a.planTeller(*asJSON)
 		made, err := a.plan(cmd.Context(), o, tell)
 		defer made.Close()
 		if err != nil {

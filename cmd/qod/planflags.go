@@ -73,15 +73,18 @@ func addresses(flag string, texts []string) ([]schema.Address, error) {
 	return out, nil
 }
 
+func jsonFlags(cmd *cobra.Command, usage string) *bool { return cmd.Flags().Bool("json", false, usage) }
+
 // applyFlags say how a plan is carried out.
 type applyFlags struct {
 	approve     bool
 	parallelism int
 	lockTimeout time.Duration
+	json        *bool
 }
 
 func addApplyFlags(cmd *cobra.Command) *applyFlags {
-	f := &applyFlags{}
+	f := &applyFlags{json: jsonFlags(cmd, "tell what is done in lines of JSON, described in docs/reference/plan-json.md")}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.approve, "auto-approve", false, "do not ask")
 	flags.IntVar(&f.parallelism, "parallelism", 10, "how many databases are made or removed at the same time")
@@ -97,7 +100,7 @@ func (f *applyFlags) options(word string) (applyOptions, error) {
 	if f.lockTimeout < 0 {
 		return applyOptions{}, fmt.Errorf("--lock-timeout=%s: want 0s or more", f.lockTimeout)
 	}
-	return applyOptions{approve: f.approve, parallelism: f.parallelism, lockTimeout: f.lockTimeout, word: word}, nil
+	return applyOptions{approve: f.approve, parallelism: f.parallelism, lockTimeout: f.lockTimeout, json: *f.json, word: word}, nil
 }
 
 // carriesOut reports whether a flag says how a plan is carried out or told, and not what is planned.

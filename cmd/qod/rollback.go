@@ -61,7 +61,8 @@ func newRollback(a *app) *cobra.Command {
 			return nil
 		}
 		m := &made{Plan: p, world: w, stack: stack}
-		if err := a.carryOut(cmd.Context(), m, o, a.teller()); err != nil {
+		tell := newText(a)
+		if err := a.carryOut(cmd.Context(), m, o, tell); err != nil {
 			return err
 		}
 		if len(p.Changes) > 0 {

@@ -79,7 +79,7 @@ func (s *sqlShell) run(ctx context.Context) error {
 		}
 		line, err := s.lines.next(ctx, prompt)
 		switch {
-		case errors.Is(err, errInterrupted):
+		case errors.Is(err, errGivenUp):
 			s.text = ""
 			continue
 		case errors.Is(err, io.EOF):

@@ -73,49 +73,6 @@ func living(snap *store.Snapshot, stack string) []store.Object {
 	return objects
 }
 
-// chosen returns the objects at or in the addresses; all of them where there are none. Each address has to
-// hold something.
-func chosen(objects []store.Object, args []string) ([]store.Object, error) {
-	if len(args) == 0 {
-		return objects, nil
-	}
-	in := make(map[string]bool, len(objects))
-	for _, arg := range args {
-		whole, err := schema.ParseAddress(arg)
-		if err != nil {
-			return nil, err
-		}
-		found := false
-		for _, o := range objects {
-			if a, err := schema.ParseAddress(o.Address); err == nil && whole.Contains(a) {
-				in[o.ID], found = true, true
-			}
-		}
-		if !found {
-			return nil, noObject(arg, objects)
-		}
-	}
-	var out []store.Object
-	for _, o := range objects {
-		if in[o.ID] {
-			out = append(out, o)
-		}
-	}
-	return out, nil
-}
-
-func noObject(arg string, objects []store.Object) error {
-	var known []string
-	for _, o := range objects {
-		known = append(known, o.Address)
-		if a, err := schema.ParseAddress(o.Address); err == nil && a.Keyed {
-			a.Step = schema.Step{Name: a.Name}
-			known = append(known, a.String())
-		}
-	}
-	return fmt.Errorf("the stack has no object at %s.%s See qod state list", arg, schema.DidYouMean(arg, known))
-}
-
 func newStateShow(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show ADDRESS",

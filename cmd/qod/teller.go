@@ -29,6 +29,8 @@ type teller interface {
 	// done tells that a plan was carried out; the word is apply or destroy.
 	done(p *plan.Plan, word string) error
 	outputs(list []schema.Output) error
+	// ended is the last call, with what went wrong; it returns that.
+	ended(err error) error
 }
 
 // text tells people.
@@ -38,8 +40,24 @@ type text struct {
 	last []plan.Finding
 }
 
-// teller returns how this command line tells what it does.
-func (a *app) teller() teller { return &text{app: a, out: a.stdout} }
+func newText(a *app) *text { return &text{app: a, out: a.stdout} }
+
+// teller returns how a command that acts tells what it does.
+func (a *app) teller(asJSON bool) teller {
+	if asJSON {
+		return newEvents(a)
+	}
+	return newText(a)
+}
+
+// planTeller returns how a command that only plans tells that. What is not the plan goes to standard error
+// where the plan is JSON.
+func (a *app) planTeller(asJSON bool) teller {
+	if asJSON {
+		return document{&text{app: a, out: a.stderr}}
+	}
+	return newText(a)
+}
 
 func (t *text) planned(p *plan.Plan, c *configuration) error {
 	if err := (plan.Text{Color: terminal(t.out)}).Write(t.out, p); err != nil {
@@ -93,3 +111,5 @@ func (t *text) outputs(list []schema.Output) error {
 	}
 	return nil
 }
+
+func (t *text) ended(err error) error { return err }

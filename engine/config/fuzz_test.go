@@ -37,7 +37,7 @@ func FuzzFunctions(f *testing.F) {
 			g := &generator{data: data, variant: i}
 			name := names[int(g.next())%len(names)]
 			args := g.arguments(t, name)
-			v, diags := call(t, ctx, name, args)
+			v, diags := callFunction(t, ctx, name, args)
 			checkCall(t, ctx, name, args, diags)
 			if diags.HasErrors() || slices.Contains([]string{"nonsensitive", "can"}, name) {
 				return
@@ -121,9 +121,9 @@ func FuzzParse(f *testing.F) {
 	f.Add(true, []byte(`{"qod": {"stack": "a"}, "tenant": {"a": [{"display_name": "${var.x}"}]}, "//": 1}`))
 	f.Add(true, []byte(`[{"variable": {"x": {"type": "string", "default": "a"}}}, {"locals": {"a": [1e9, null]}}]`))
 	f.Fuzz(func(t *testing.T, inJSON bool, src []byte) {
-		name := "main" + suffix
+		name := "main" + hclSuffix
 		if inJSON {
-			name = "main.qod" + jsonSuffix
+			name = "main" + jsonSuffix
 		}
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, name), src, 0o600); err != nil {
@@ -152,7 +152,7 @@ func FuzzEvaluate(f *testing.F) {
 			"text": text, "made": g.config(),
 		}
 		for name, src := range files {
-			if err := os.WriteFile(filepath.Join(dir, name+suffix), []byte(src), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, name+hclSuffix), []byte(src), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -180,9 +180,9 @@ func FuzzFormat(f *testing.F) {
 	f.Add(false, []byte("a = [ # x\n\n1, /* y */\n// z  \n2,\n]\nb {\n\n\nc = <<-EOT\n  x ${ y }\n  EOT\n}\nd \"e\" {}"))
 	f.Add(true, []byte(`{"a":[1.50,{"b":"\u0041"}],"//":"c"}`))
 	f.Fuzz(func(t *testing.T, inJSON bool, src []byte) {
-		name := "x" + suffix
+		name := "x" + hclSuffix
 		if inJSON {
-			name = "x.qod" + jsonSuffix
+			name = "x" + jsonSuffix
 		}
 		out, diags := Format(name, src)
 		if diags.HasErrors() {
@@ -221,7 +221,7 @@ func corpus(f *testing.F) []string {
 			f.Fatal(err)
 		}
 		for _, file := range archive.Files {
-			if strings.HasSuffix(file.Name, suffix) && file.Name != "qod"+suffix {
+			if strings.HasSuffix(file.Name, hclSuffix) && file.Name != "qod"+hclSuffix {
 				out = append(out, strings.ReplaceAll(string(file.Data), fuzzSecret, "swordfish"))
 			}
 		}

@@ -63,7 +63,7 @@ func (g *generator) value(depth int) cty.Value {
 	case 1:
 		return v.Mark(sensitiveMark{})
 	case 2:
-		return v.Mark(objectMark{address: "tenant.a", node: node{"tenant", "a"}})
+		return v.Mark(objectMark{kind: "tenant", block: "tenant.a", address: "tenant.a"})
 	}
 	return v
 }

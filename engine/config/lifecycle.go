@@ -97,7 +97,7 @@ func (b *block) ignored(ref staticRef) (cty.Path, *hcl.Diagnostic) {
 	name := ref.steps.RootName()
 	path := cty.GetAttrPath(name)
 	nested, isBlock := b.kind.Block(name)
-	attr, isAttr := b.kind.Attr(name)
+	_, isAttr := b.kind.Attr(name)
 	switch {
 	case name == "all":
 		return refuse("all stands alone: ignore_changes = all.")
@@ -107,9 +107,6 @@ func (b *block) ignored(ref staticRef) (cty.Path, *hcl.Diagnostic) {
 		return refuse("%s has no parts: ignore it as a whole.", name)
 	case isAttr && b.kind.Identifies(name):
 		return refuse("%s identifies the object, so nobody changes it: an object with another %s is another object.", name, name)
-	case isAttr && attr.Secret && attr.Version != "":
-		return refuse("%s is read only when %s changes, so there is nothing to ignore. Leave %s as it is, or ignore that.",
-			name, attr.Version, attr.Version)
 	case isAttr || len(ref.steps) == 1:
 		return path, nil
 	case !nested.Single:
