@@ -17,6 +17,7 @@ func collectionFunctions() map[string]function.Function {
 		"index":     indexFunction(),
 		"length":    lengthFunction(),
 		"matchkeys": matchKeysFunction(),
+		"merge":     mergeFunction(),
 		"one":       oneFunction(),
 		"sum":       sumFunction(),
 		"transpose": transposeFunction(),
@@ -140,6 +141,23 @@ func lengthFunction() function.Function {
 			}
 			return v.Length(), nil
 		},
+	})
+}
+
+// mergeFunction is the standard one, which panics where a null comes before what is no map.
+func mergeFunction() function.Function {
+	return function.New(&function.Spec{
+		VarParam: stdlib.MergeFunc.VarParam(),
+		Type: func(args []cty.Value) (cty.Type, error) {
+			for i, arg := range args {
+				t := arg.Type()
+				if !t.IsMapType() && !t.IsObjectType() && t != cty.DynamicPseudoType {
+					return cty.NilType, function.NewArgErrorf(i, "want a map or an object, and this is a %s", t.FriendlyName())
+				}
+			}
+			return stdlib.MergeFunc.ReturnTypeForValues(args)
+		},
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return stdlib.MergeFunc.Call(args) },
 	})
 }
 

@@ -42,6 +42,19 @@ func refusedFunctions() map[string]function.Function {
 	return all
 }
 
+// withoutPanic takes the stack out of the message of a function that has no answer for its arguments: it
+// names places of the machine that built the program.
+func withoutPanic(d *hcl.Diagnostic) {
+	call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](d)
+	if !ok {
+		return
+	}
+	var panicked function.PanicError
+	if errors.As(call.FunctionCallError(), &panicked) {
+		d.Detail = "The function " + call.CalledFunctionName() + " cannot be called with such arguments."
+	}
+}
+
 // isRefusal reports whether a diagnostic is about a call of a function that is refused.
 func isRefusal(d *hcl.Diagnostic) bool {
 	call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](d)

@@ -152,7 +152,7 @@ func TestFunctionErrors(t *testing.T) {
 		`filesha256("b.txt")`: "no such file", `filebase64("..")`: "outside the directory of this file", `file(".")`: "is not a file",
 		`templatestring("$${x}", {})`: `the template uses "x"`, `templatestring("$${timestamp()}", {})`: "equal plans",
 		`templatestring("$${templatestring(\"a\", {})}", {})`: "no function named", `convert("a", number)`: "a number is required",
-		`convert("a", sting)`: `keyword "sting" is not`, `one(["a", "b"])`: "at most one", `sum([null])`: "null", `index(["a"], "b")`: "does not hold",
+		`convert("a", sting)`: `keyword "sting" is not`, `one(["a", "b"])`: "at most one", `sum([null])`: "null", `merge(null, "a")`: "want a map or an object", `index(["a"], "b")`: "does not hold",
 	}
 	for call, want := range tests {
 		t.Run(call, func(t *testing.T) {

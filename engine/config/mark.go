@@ -78,6 +78,7 @@ func guard(
 	diags hcl.Diagnostics, files map[string]*hcl.File, ctx *hcl.EvalContext, exprs ...hcl.Expression,
 ) hcl.Diagnostics {
 	for _, d := range diags {
+		withoutPanic(d)
 		if quotesNothing(d.Summary) || d.Subject == nil || isRefusal(d) {
 			continue
 		}
