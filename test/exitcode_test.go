@@ -1,8 +1,6 @@
 package test
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 )
 
@@ -71,7 +69,5 @@ moved {
 // write replaces the configuration.
 func (i *installation) write(t testing.TB, src string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(i.dir, "main.qod.hcl"), []byte(src), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	i.writeFile(t, "main.qod.hcl", src)
 }

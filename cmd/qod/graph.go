@@ -152,7 +152,7 @@ func (a *app) planQuietly(ctx context.Context, c *configuration) (*world, *engin
 	if err != nil {
 		return w, nil, err
 	}
-	c.report(a.stderr, p.Problems)
+	a.report(c, p.Problems)
 	if p.Failed() {
 		return w, nil, errConfiguration
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -79,17 +78,16 @@ func TestLook(t *testing.T) {
 			}
 			t.Chdir(dir)
 			t.Setenv("QOD_STATE_DIR", filepath.Join(dir, "state"))
-			out := &bytes.Buffer{}
-			code := run(t.Context(), tt.args, strings.NewReader(tt.stdin), out, out)
+			code, out := command(t, tt.stdin, tt.args...)
 			if code != tt.code {
 				t.Errorf("exit code %d, want %d", code, tt.code)
 			}
 			for _, want := range tt.want {
-				if !strings.Contains(out.String(), want) {
+				if !strings.Contains(out, want) {
 					t.Errorf("does not say %q", want)
 				}
 			}
-			if strings.Contains(out.String(), "hunter22") {
+			if strings.Contains(out, "hunter22") {
 				t.Error("shows the secret")
 			}
 			if t.Failed() {
