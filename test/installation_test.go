@@ -89,6 +89,7 @@ func install(t testing.TB, example string) *installation {
 		}
 		i.purge(t)
 	})
+	i.init(t)
 	return i
 }
 
@@ -114,8 +115,13 @@ func newInstallation(t testing.TB, root, example string) *installation {
 		"QOD_VAR_loader_password=" + secrets["loader_password"], "QOD_VAR_analyst_password=" + secrets["analyst_password"],
 		fmt.Sprintf(`QOD_VAR_passwords={acme=%q, globex=%q}`, secrets["loader_password"], secrets["analyst_password"]),
 	}
-	i.must(t, "init", "--extensions-from", needed(t, "QOD_TEST_EXTENSION_DIR"))
 	return i
+}
+
+// init makes its state. Whoever made the installation has seen to its end before.
+func (i *installation) init(t testing.TB) {
+	t.Helper()
+	i.must(t, "init", "--extensions-from", needed(t, "QOD_TEST_EXTENSION_DIR"))
 }
 
 // purge ends everything and shows that nothing is left.

@@ -50,6 +50,7 @@ func shared(t testing.TB) (*installation, serving) {
 	}
 	i := newInstallation(t, root, "quickstart")
 	common.installation = i
+	i.init(t)
 	i.must(t, "apply", "--auto-approve")
 	common.serving = i.serve(t)
 	i.must(t, "load", "tpch", "--sf", "0.1", "acme/tpch")

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclparse"
@@ -74,7 +75,7 @@ func (a *app) evaluate(vars []config.Given) (*configuration, error) {
 // diagnostics have errors. The files are their sources.
 func (a *app) read(vars []config.Given) (*configuration, hcl.Diagnostics, map[string]*hcl.File) {
 	loaded, diags := config.Load(a.paths.Dir)
-	desired, more := loaded.Evaluate(config.Inputs{Given: vars, Env: a.env})
+	desired, more := loaded.Evaluate(config.Inputs{Given: vars, Env: a.env, Now: time.Now()})
 	diags = append(diags, more...)
 	if desired.Stack == systemStack {
 		diags = append(diags, &hcl.Diagnostic{

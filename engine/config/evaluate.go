@@ -2,6 +2,7 @@ package config
 
 import (
 	"maps"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -12,6 +13,7 @@ import (
 // run is one run of Evaluate, over all modules.
 type run struct {
 	config    *Config
+	now       time.Time // of Inputs
 	files     map[string]*hcl.File
 	analyses  map[*module]*analysis
 	instances map[string]*instance // by address
@@ -47,7 +49,7 @@ type evaluation struct {
 // Load nor Evaluate met an error.
 func (c *Config) Evaluate(in Inputs) (*Desired, hcl.Diagnostics) {
 	d := &Desired{Stack: c.stack, StackRange: c.stackRange, files: c.Files()}
-	r := &run{config: c, files: d.files, analyses: map[*module]*analysis{}, instances: map[string]*instance{}}
+	r := &run{config: c, now: in.Now, files: d.files, analyses: map[*module]*analysis{}, instances: map[string]*instance{}}
 	values, diags := c.variableValues(in, d.files)
 	r.report(diags)
 	for _, m := range c.modules {

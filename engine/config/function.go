@@ -11,13 +11,10 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// functions is functionsAt for evaluations that have no time.
-func functions(dir string) map[string]function.Function { return functionsAt(dir, time.Time{}) }
-
-// functionsAt returns what expressions can call, under the names Terraform has for it. All are functions
+// functions returns what expressions can call, under the names Terraform has for it. All are functions
 // of their arguments, of the files in dir and of now, which is one time for a whole evaluation: equal
 // configurations give equal objects. With a zero now, plantimestamp fails.
-func functionsAt(dir string, now time.Time) map[string]function.Function {
+func functions(dir string, now time.Time) map[string]function.Function {
 	all := map[string]function.Function{}
 	for _, table := range []map[string]function.Function{
 		standardFunctions(), collectionFunctions(), textFunctions(), hashFunctions(), networkFunctions(),

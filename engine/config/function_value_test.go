@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -161,7 +162,7 @@ func TestFunctionErrors(t *testing.T) {
 			}
 		})
 	}
-	without := &hcl.EvalContext{Functions: functions(t.TempDir())}
+	without := &hcl.EvalContext{Functions: functions(t.TempDir(), time.Time{})}
 	if got := callError(t, without, "plantimestamp()"); !strings.Contains(got, "no plan here") {
 		t.Errorf("without a time plantimestamp says %q", got)
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
@@ -20,6 +21,8 @@ type Inputs struct {
 	// Env looks up an environment variable, as os.LookupEnv does; nil stands for an empty
 	// environment. A variable x is read from QOD_VAR_x; others are not looked at.
 	Env func(name string) (string, bool)
+	// Now is what plantimestamp() gives; without it the function fails.
+	Now time.Time
 }
 
 // Given is one -var or -var-file of the command line.

@@ -25,7 +25,7 @@ type analysis struct {
 
 // analyse finds what refers to what in a module, and reports references to nothing and cycles.
 func (r *run) analyse(m *module) *analysis {
-	a := &analysis{uses: map[node][]reference{}, dependsOn: map[node][]reference{}, functions: functions(m.dir)}
+	a := &analysis{uses: map[node][]reference{}, dependsOn: map[node][]reference{}, functions: functions(m.dir, r.now)}
 	var nodes []node
 	for _, l := range m.locals {
 		refs, diags := m.references(l.attr.Expr.Variables(), scope{})
