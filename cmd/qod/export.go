@@ -146,6 +146,10 @@ func noObject(objects []store.Object, name string) error {
 	var known []string
 	for _, o := range objects {
 		known = append(known, o.Address, o.Addr().String())
+		if a, err := schema.ParseAddress(o.Address); err == nil && a.Keyed {
+			a.Step = schema.Step{Name: a.Name}
+			known = append(known, a.String())
+		}
 	}
 	if _, err := schema.ParseAddress(name); err != nil {
 		if _, err := schema.ParseAddr(name); err != nil {
