@@ -16,12 +16,36 @@ const (
 // Commands that need no state say clearly what is wrong, never wait for a person who is not there, and
 // make no state.
 func TestCommandLine(t *testing.T) {
-	tests := map[string]struct {
-		file string // main.qod.hcl; "" for none
-		args []string
-		code int
-		want string
-	}{
+	for name, tt := range commandLines() {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if tt.file != "" {
+				if err := os.WriteFile(filepath.Join(dir, "main.qod.hcl"), []byte(tt.file), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			t.Chdir(dir)
+			t.Setenv("QOD_STATE_DIR", filepath.Join(dir, "state"))
+			code, out := command(t, "", tt.args...)
+			if code != tt.code || !strings.Contains(out, tt.want) {
+				t.Errorf("exit code %d, want %d, with %q:\n%s", code, tt.code, tt.want, out)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "state")); err == nil {
+				t.Error("state was made")
+			}
+		})
+	}
+}
+
+type commandLine struct {
+	file string // main.qod.hcl; "" for none
+	args []string
+	code int
+	want string
+}
+
+func commandLines() map[string]commandLine {
+	return map[string]commandLine{
 		"version":       {"", []string{"version"}, 0, "DuckDB v1.5.5"},
 		"unknown":       {"", []string{"aply"}, 1, "unknown command"},
 		"no files":      {"", []string{"validate"}, 1, "qod init"},
@@ -66,25 +90,6 @@ func TestCommandLine(t *testing.T) {
 		"complete":      {small, []string{"__complete", "state", "mv", ""}, 0, ":4"},
 		"down":          {"", []string{"down"}, 0, "Nothing runs here"},
 		"scale factor":  {"", []string{"load", "tpch", "--sf", "0", "a/b"}, 1, "want a scale factor above 0"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			if tt.file != "" {
-				if err := os.WriteFile(filepath.Join(dir, "main.qod.hcl"), []byte(tt.file), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			t.Chdir(dir)
-			t.Setenv("QOD_STATE_DIR", filepath.Join(dir, "state"))
-			code, out := command(t, "", tt.args...)
-			if code != tt.code || !strings.Contains(out, tt.want) {
-				t.Errorf("exit code %d, want %d, with %q:\n%s", code, tt.code, tt.want, out)
-			}
-			if _, err := os.Stat(filepath.Join(dir, "state")); err == nil {
-				t.Error("state was made")
-			}
-		})
 	}
 }
 
