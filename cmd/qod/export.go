@@ -66,8 +66,9 @@ func (a *app) export(ctx context.Context, addresses []string, o *exportOptions) 
 	if len(objects) == 0 && options.Stack != "" {
 		return fmt.Errorf("stack %q has no objects%s", options.Stack, schema.DidYouMean(options.Stack, stacks(snap)))
 	}
+	options.Outputs = a.exportedOutputs(snap, options.Stack)
 	if len(addresses) > 0 {
-		options.Stack = "" // a part, to be put where it belongs
+		options.Stack, options.Outputs = "", nil // a part, to be put where it belongs
 	}
 	document, err := export.New(options, objects)
 	if err != nil {
@@ -92,6 +93,19 @@ func exported(snap *store.Snapshot, stack string, addresses []string) ([]export.
 		})
 	}
 	return out, nil
+}
+
+// exportedOutputs lists the outputs of a stack that can be written, and warns of the others.
+func (a *app) exportedOutputs(snap *store.Snapshot, stack string) []schema.Output {
+	var out []schema.Output
+	for _, o := range snap.Outputs[stack] {
+		if o.Sensitive {
+			fmt.Fprintf(a.stderr, "Warning: output %q is sensitive and not exported: write it anew, or the next apply takes it away.\n", o.Name)
+			continue
+		}
+		out = append(out, o)
+	}
+	return out
 }
 
 func stacks(snap *store.Snapshot) []string {

@@ -1,10 +1,13 @@
 package plan
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/qod-io/qod/schema"
 )
@@ -49,7 +52,7 @@ func (b *builder) output(name string, before, after map[string]schema.Output) {
 	if has && now.Sensitive {
 		c.After = cty.StringVal(b.in.FingerprintOutput(name, now.Value))
 	}
-	if had && has && was.Sensitive == now.Sensitive && c.Before.RawEquals(c.After) {
+	if had && has && was.Sensitive == now.Sensitive && sameOutput(c.Before, c.After) {
 		return
 	}
 	// What was sensitive or becomes it is not shown on either side.
@@ -60,4 +63,21 @@ func (b *builder) output(name string, before, after map[string]schema.Output) {
 		c.After = cty.StringVal(b.in.FingerprintOutput(name, now.Value))
 	}
 	b.plan.Outputs = append(b.plan.Outputs, c)
+}
+
+// sameOutput reports whether whoever reads an output sees the same: a set and a list of the same elements
+// are.
+func sameOutput(a, b cty.Value) bool {
+	if a.RawEquals(b) {
+		return true
+	}
+	if !a.IsWhollyKnown() || !b.IsWhollyKnown() {
+		return false
+	}
+	before, err := json.Marshal(ctyjson.SimpleJSONValue{Value: a})
+	if err != nil {
+		return false
+	}
+	after, err := json.Marshal(ctyjson.SimpleJSONValue{Value: b})
+	return err == nil && bytes.Equal(before, after)
 }
