@@ -305,7 +305,10 @@ func differing(was, is store.Object, before, after map[string]map[string][]strin
 			if a.Default != cty.NilVal && iv.IsNull() {
 				iv = a.Default
 			}
-			if a.Ref != "" && slices.Equal(before[was.ID][name], after[is.ID][name]) && len(before[was.ID][name]) > 0 {
+			if to := before[was.ID][name]; a.Ref != "" && len(to) > 0 {
+				if !slices.Equal(to, after[is.ID][name]) {
+					list = append(list, name)
+				}
 				continue
 			}
 		}

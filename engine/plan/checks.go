@@ -129,13 +129,30 @@ func author(a *Actual) string {
 	return fmt.Sprintf("%s of stack %q", a.Address, a.Stack)
 }
 
-// checkWritten refuses references to nothing.
+// checkWritten refuses references to nothing. One that nobody writes means the object that it meant before,
+// and no other that comes to have the name.
 func (b *builder) checkWritten(w *world, p *pair) {
 	for _, ref := range p.kind.Refs(p.change.Spec) {
-		if w.byAddr[ref.To] == nil {
+		to := w.byAddr[ref.To]
+		if to == nil || b.leaves(p, ref.Attr) && !p.means(ref.Attr, to) {
 			b.dangling(p, ref)
 		}
 	}
+}
+
+// leaves reports whether a change takes over an attribute as it is stored.
+func (b *builder) leaves(p *pair, attr string) bool {
+	if p.have == nil || p.want == nil {
+		return p.change.Action == Forget
+	}
+	a, _ := p.kind.Attr(attr)
+	_, ignored := ignores(p.want.Lifecycle, field{name: attr, attr: a})
+	return ignored
+}
+
+// means reports whether the stored object refers to that one.
+func (p *pair) means(attr string, to *pair) bool {
+	return slices.ContainsFunc(p.holds, func(l link) bool { return l.Attr == attr && l.to != nil && l.to.whole() == to.whole() })
 }
 
 // checkLeft looks for references to what the plan destroys, in an object that it leaves as it is.
