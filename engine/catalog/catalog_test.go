@@ -333,6 +333,26 @@ func TestDeleteFinishesWhatIsHalfDone(t *testing.T) {
 	}
 }
 
+// What somebody gave the role elsewhere does not keep it.
+func TestDeleteReleasesWhatTheRoleHasElsewhere(t *testing.T) {
+	l := newLake(t)
+	l.create()
+	server := pgtest.Server(t)
+	other, role := server.URL("elsewhere"), l.name()
+	sql(t, l.admin, "CREATE DATABASE elsewhere", "GRANT CREATE ON DATABASE elsewhere TO "+role)
+	t.Cleanup(func() { sql(t, l.admin, "DROP DATABASE elsewhere WITH (FORCE)") })
+	sql(t, other, "CREATE TABLE granted (y int)", "GRANT SELECT ON granted TO "+role,
+		"CREATE TABLE owned AS SELECT 42 AS x", "ALTER TABLE owned OWNER TO "+role,
+		"ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO "+role)
+	l.delete()
+	if left := ask[int](t, l.admin, "SELECT count(*) FROM pg_roles WHERE rolname = $1", role); left != 0 {
+		t.Error("the role is left")
+	}
+	if got := ask[int](t, other, "SELECT x FROM owned"); got != 42 {
+		t.Errorf("the table has %d", got)
+	}
+}
+
 // TestOrdinaryAdministrator works as a role that may make databases and roles and is no superuser.
 func TestOrdinaryAdministrator(t *testing.T) {
 	super := pgtest.Server(t)

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -196,14 +197,19 @@ func (b *builder) all() []*pair {
 
 func (b *builder) problem(of *pair, p Problem) { b.found = append(b.found, found{of, p}) }
 
-// addresses lists all addresses that a user may mean, sorted.
+// addresses lists all addresses that a user may mean, sorted: those of objects, and the blocks and modules
+// that have several.
 func (b *builder) addresses() []string {
 	var list []string
 	for _, p := range b.all() {
-		if p.own && p.at != "" {
-			list = append(list, p.at)
+		if !p.own || p.at == "" {
+			continue
+		}
+		list = append(list, p.at)
+		if several, _, ok := strings.Cut(p.at, "["); ok {
+			list = append(list, several)
 		}
 	}
 	slices.SortFunc(list, cmp.Compare)
-	return list
+	return slices.Compact(list)
 }
