@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strconv"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -31,22 +32,50 @@ func newRoot(a *app) *cobra.Command {
 		Use:   "qod",
 		Short: "Declarative fleets of DuckDB nodes",
 		Long: "qod plans and applies tenants, databases, pools and permissions written as HCL, runs DuckDB nodes for them,\n" +
-			"and routes Arrow Flight SQL from any client to the right node.",
+			"and routes Arrow Flight SQL from any client to the right node.\n\n" +
+			"Flags may be written with one dash too. Each setting that qod config lists is also a flag of every command.",
 		SilenceUsage: true, SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.prepare(cmd) },
 	}
 	flags := root.PersistentFlags()
-	flags.StringVarP(&a.chdir, "chdir", "C", ".", "work in this directory")
-	flags.StringVar(&a.settingsFile, "config", "", "file of settings in HCL")
+	flags.StringVarP(&a.chdir, "chdir", "C", ".", "work in this `DIRECTORY`")
+	flags.StringVar(&a.settingsFile, "config", "", "read settings from this `FILE`; qod config lists them")
+	must(root.MarkPersistentFlagDirname("chdir"))
+	completeFiles(root, "config")
 	addFlags(flags)
 	hideSettings(root)
-	root.AddCommand(
-		newInit(a), newValidate(a), newPlan(a), newApply(a), newDestroy(a), newDrift(a), newShow(a), newStatus(a),
-		newLoad(a), newServe(a), newNode(a), newDown(a), newSQL(a), newConfig(a), newVersion(a), newHistory(a), newDiff(a),
-		newRollback(a), newOutput(a), newState(a), newFmt(a), newSchema(a), newExport(a), newRender(a), newGraph(a),
-		newConsole(a), newVerify(a), newWait(a),
-	)
+	for i, g := range groups(a) {
+		id := strconv.Itoa(i)
+		root.AddGroup(&cobra.Group{ID: id, Title: g.title + ":"})
+		for _, cmd := range g.commands {
+			cmd.GroupID = id
+			root.AddCommand(cmd)
+		}
+		root.SetHelpCommandGroupID(id) // of the last one, in the end
+		root.SetCompletionCommandGroupID(id)
+	}
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	return root
+}
+
+// group is what help shows together.
+type group struct {
+	title    string
+	commands []*cobra.Command
+}
+
+func groups(a *app) []group {
+	return []group{
+		{"Write a configuration", []*cobra.Command{
+			newInit(a), newValidate(a), newFmt(a), newRender(a), newConsole(a), newGraph(a), newExport(a), newSchema(a),
+		}},
+		{"Plan and apply it", []*cobra.Command{newPlan(a), newApply(a), newDestroy(a), newDrift(a), newVerify(a), newWait(a)}},
+		{"Look at what is stored, and go back", []*cobra.Command{
+			newShow(a), newOutput(a), newState(a), newHistory(a), newDiff(a), newRollback(a),
+		}},
+		{"Run it", []*cobra.Command{newServe(a), newStatus(a), newSQL(a), newLoad(a), newDown(a), newNode(a)}},
+		{"Other", []*cobra.Command{newConfig(a), newVersion(a)}},
+	}
 }
 
 // hideSettings keeps the help of each command short: `qod config` lists all settings.

@@ -28,7 +28,7 @@ func newApply(a *app) *cobra.Command {
 			"Ctrl-C lets what runs end, the second ends at once.\n" +
 			"With a PLAN saved by plan --out it does just that plan, and refuses if an object in it has moved since.",
 		Example: "  qod apply\n  qod apply --auto-approve\n  qod apply next.qodplan\n  qod apply --replace pool.bi",
-		Args:    cobra.MaximumNArgs(1),
+		Args:    cobra.MaximumNArgs(1), ValidArgsFunction: completeFileArgs(1),
 	}
 	flags, how := addPlanFlags(a, cmd), addApplyFlags(cmd)
 	adopt := cmd.Flags().Bool(adoptFlag, false, "take over a known stack although the lock file has another lineage")

@@ -29,7 +29,7 @@ type given struct {
 }
 
 func (g given) String() string { return "" }
-func (g given) Type() string   { return map[bool]string{true: "file", false: "name=value"}[g.file] }
+func (g given) Type() string   { return map[bool]string{true: "FILE", false: "NAME=VALUE"}[g.file] }
 
 func (g given) Set(text string) error {
 	if g.file {
@@ -47,8 +47,9 @@ func (g given) Set(text string) error {
 
 func varFlags(cmd *cobra.Command) *[]config.Given {
 	list := &[]config.Given{}
-	cmd.Flags().Var(given{list: list}, "var", "set a variable")
-	cmd.Flags().Var(given{list: list, file: true}, "var-file", "read variables from a file")
+	cmd.Flags().Var(given{list: list}, "var", "set a variable; may be repeated")
+	cmd.Flags().Var(given{list: list, file: true}, "var-file", "read variables from this file; may be repeated")
+	completeFiles(cmd, "var-file")
 	return list
 }
 

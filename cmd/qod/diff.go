@@ -19,8 +19,8 @@ func newDiff(a *app) *cobra.Command {
 		Example: "  qod diff 12\n  qod diff 8 12 --json",
 		Args:    cobra.RangeArgs(1, 2),
 	}
-	asJSON := cmd.Flags().Bool("json", false, "print JSON")
-	detailed := cmd.Flags().Bool("detailed-exitcode", false, "end with 2 when something differs")
+	asJSON := cmd.Flags().Bool("json", false, "print JSON, described in docs/reference/history.md")
+	detailed := cmd.Flags().Bool("detailed-exitcode", false, "end with 2 instead of 0 when there is a difference")
 	s := scopeFlags(cmd, true)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		w, err := a.open(cmd.Context(), openOptions{})

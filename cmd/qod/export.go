@@ -32,10 +32,12 @@ func newExport(a *app) *cobra.Command {
 		Example: "  qod export\n  qod export --unowned -o found.qod.hcl\n  qod export pool.bi 'user.all[\"ana\"]' --json",
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.stack, "stack", "", "stack to export; default: that of this directory's configuration")
+	f.StringVar(&o.stack, "stack", "", stackUsage)
 	f.BoolVar(&o.unowned, "unowned", false, "export objects without an owner, each with the import block that takes it over")
-	f.BoolVar(&o.json, "json", false, "write HCL's JSON syntax, for a file named *.qod.json")
-	f.StringVarP(&o.out, "out", "o", "", "file or directory to write to; default: standard output")
+	f.BoolVar(&o.json, "json", false, "write HCL's JSON syntax, as in files named *.qod.json")
+	f.StringVarP(&o.out, "out", "o", "", "write to this `FILE`, or into this directory; default: standard output")
+	completeFiles(cmd, "out")
+	cmd.ValidArgsFunction = a.completeAddresses(-1)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return a.export(cmd.Context(), args, o) }
 	return cmd
 }

@@ -26,11 +26,12 @@ func newFmt(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fmt [PATH…|-]",
 		Short: "Rewrite configuration files in canonical style",
-		Long: "fmt formats *.qod.hcl, *.qod.json and *.qodvars.hcl files, in the working directory or as named, and prints\n" +
-			"the names of those that change. With - it reads standard input and writes standard output. Only white space\n" +
+		Long: "fmt formats *.qod.hcl, *.qod.json, *.qodvars.hcl and *.qodvars.json files, in the working directory or as named,\n" +
+			"and prints the names of those that change. With - it reads standard input and writes standard output. Only white space\n" +
 			"changes. A file that does not parse is reported and left as it is; the exit code is then 2. With --check\n" +
 			"nothing is written, and the exit code is 3 when a file would change.",
-		Example: "  qod fmt\n  qod fmt --check --diff --recursive\n  qod fmt - < main.qod.hcl",
+		Example:           "  qod fmt\n  qod fmt --check --diff --recursive\n  qod fmt - < main.qod.hcl",
+		ValidArgsFunction: completeFileArgs(-1),
 	}
 	f := formatter{app: a}
 	cmd.Flags().BoolVar(&f.check, "check", false, "write nothing, and end with 3 when a file would change")
@@ -84,7 +85,7 @@ func (f *formatter) add(arg string) error {
 	case info.IsDir():
 		return f.directory(path, arg)
 	case !config.Formats(path):
-		return fmt.Errorf("format %s: want a file named *.qod.hcl, *.qod.json or *.qodvars.hcl", arg)
+		return fmt.Errorf("format %s: want a file named *.qod.hcl, *.qod.json, *.qodvars.hcl or *.qodvars.json", arg)
 	}
 	return f.file(path, arg)
 }

@@ -25,7 +25,8 @@ func newGraph(a *app) *cobra.Command {
 		Args:    cobra.NoArgs,
 	}
 	vars := varFlags(cmd)
-	of := cmd.Flags().String("type", "config", "config or plan")
+	of := cmd.Flags().String("type", "config", "`WHAT` to draw: config or plan")
+	completeChoices(cmd, "type", "config", "plan")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		c, err := a.evaluate(*vars)
 		if err != nil {

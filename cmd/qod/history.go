@@ -24,8 +24,8 @@ func newHistory(a *app) *cobra.Command {
 		Example: "  qod history\n  qod history --all --limit 100\n  qod history 12",
 		Args:    cobra.MaximumNArgs(1),
 	}
-	limit := cmd.Flags().Int("limit", 20, "how many commits to show; 0 for all")
-	asJSON := cmd.Flags().Bool("json", false, "print JSON")
+	limit := cmd.Flags().Int("limit", 20, "show at most `N` commits; 0: all")
+	asJSON := cmd.Flags().Bool("json", false, "print JSON, described in docs/reference/history.md")
 	s := scopeFlags(cmd, true)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		w, err := a.open(cmd.Context(), openOptions{})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -22,8 +23,8 @@ func newInit(a *app) *cobra.Command {
 		Example: "  qod init --stack sales\n  qod init --extensions-from ./extensions",
 		Args:    cobra.NoArgs,
 	}
-	stack := cmd.Flags().String("stack", "", "name of the stack of a new configuration; default: the directory's name")
-	from := cmd.Flags().String("extensions-from", "", "take DuckDB's extensions from this directory instead of DuckDB's repository")
+	stack := cmd.Flags().String("stack", "", "`NAME` of the stack of a new configuration; default: that of the directory")
+	from := cmd.Flags().String("extensions-from", "", "take DuckDB's extensions from this `DIRECTORY` instead of DuckDB's repository")
 	vars := varFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := a.firstConfiguration(*stack); err != nil {
@@ -86,6 +87,7 @@ tenant_db "sales" {
 pool "bi" {
   tenant_db = tenant_db.sales
   memory    = "1GiB"
+
   nodes {
     dual = 1
   }
@@ -93,6 +95,7 @@ pool "bi" {
 
 role "owner" {
   tenant = tenant.acme
+
   permission {
     privileges = ["all"]
   }
@@ -113,15 +116,20 @@ pool_grant "ana" {
   pool = pool.bi
   user = user.ana
 }
+
+output "login" {
+  description = "How ana logs in: qod sql --user."
+  value       = "${user.ana.name}@${tenant.acme.name}/${pool.bi.name}"
+}
 `
 
 // firstConfiguration writes main.qod.hcl in a directory without any configuration.
 func (a *app) firstConfiguration(stack string) error {
-	files, err := filepath.Glob(filepath.Join(a.paths.Dir, "*.qod.hcl"))
+	entries, err := os.ReadDir(a.paths.Dir)
 	if err != nil {
 		return fmt.Errorf("look for a configuration: %w", err)
 	}
-	if len(files) > 0 {
+	if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return config.IsConfig(e.Name()) }) {
 		return nil
 	}
 	if stack == "" {

@@ -14,7 +14,7 @@ import (
 )
 
 func newLoad(a *app) *cobra.Command {
-	cmd := &cobra.Command{Use: "load", Short: "Load data into a database"}
+	cmd := &cobra.Command{Use: "load", Short: "Load data into a database", Long: "load has a command for each data set that qod can make."}
 	cmd.AddCommand(newLoadTPCH(a))
 	return cmd
 }
@@ -29,7 +29,7 @@ func newLoadTPCH(a *app) *cobra.Command {
 		Example: "  qod load tpch --sf 0.1 acme/tpch",
 		Args:    cobra.ExactArgs(1),
 	}
-	sf := cmd.Flags().Float64("sf", 0.1, "scale factor: 1 is about a gigabyte")
+	sf := cmd.Flags().Float64("sf", 0.1, "scale `FACTOR`: 1 is about a gigabyte")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if *sf <= 0 || *sf > 100 {
 			return fmt.Errorf("--sf %v: want a scale factor above 0 and at most 100", *sf)

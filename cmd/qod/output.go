@@ -21,7 +21,7 @@ func newOutput(a *app) *cobra.Command {
 		Example: "  qod output\n  qod output endpoint --raw\n  qod output --json",
 		Args:    cobra.MaximumNArgs(1),
 	}
-	asJSON := cmd.Flags().Bool("json", false, "print JSON, with sensitive values")
+	asJSON := cmd.Flags().Bool("json", false, "print JSON with sensitive values, described in docs/reference/history.md")
 	raw := cmd.Flags().Bool("raw", false, "print the value of NAME without quotes and newline")
 	cmd.MarkFlagsMutuallyExclusive("json", "raw")
 	s := scopeFlags(cmd, false)

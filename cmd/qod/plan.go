@@ -26,9 +26,10 @@ func newPlan(a *app) *cobra.Command {
 		Args: cobra.NoArgs,
 	}
 	flags := addPlanFlags(a, cmd)
-	out := cmd.Flags().String("out", "", "save the plan to this file, for apply")
-	detailed := cmd.Flags().Bool("detailed-exitcode", false, "end with 2 when there is something to do")
+	out := cmd.Flags().String("out", "", "save the plan to this `FILE`, for apply")
+	detailed := cmd.Flags().Bool("detailed-exitcode", false, "end with 2 instead of 0 when there is a difference")
 	asJSON := jsonFlags(cmd, "print the plan as JSON, described in docs/reference/plan-json.md")
+	completeFiles(cmd, "out")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		o, err := flags.options()
 		if err != nil {

@@ -26,8 +26,9 @@ type planFlags struct {
 func selectionFlags(a *app, cmd *cobra.Command) *planFlags {
 	f := &planFlags{vars: varFlags(cmd)}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.target, "target", nil, "plan only this `ADDRESS` and what it needs; may be repeated")
+	flags.StringArrayVar(&f.target, "target", nil, "take only this `ADDRESS` and what it needs; may be repeated")
 	flags.StringArrayVar(&f.exclude, "exclude", nil, "leave out this `ADDRESS` and what needs it; may be repeated")
+	a.completePlanned(cmd, "target", "exclude")
 	flags.BoolVar(&a.compact, compactFlag, false, "print warnings in one line each")
 	return f
 }
@@ -37,6 +38,7 @@ func addPlanFlags(a *app, cmd *cobra.Command) *planFlags {
 	f := selectionFlags(a, cmd)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.replace, "replace", nil, "destroy this `ADDRESS` and make it anew; may be repeated")
+	a.completePlanned(cmd, "replace")
 	flags.BoolVar(&f.destroy, "destroy", false, "plan the end of everything the stack owns")
 	flags.BoolVar(&f.refreshOnly, "refresh-only", false, "only take what others changed as applied")
 	cmd.MarkFlagsMutuallyExclusive("destroy", "refresh-only")
@@ -87,9 +89,9 @@ func addApplyFlags(cmd *cobra.Command) *applyFlags {
 	f := &applyFlags{json: jsonFlags(cmd, "tell what is done in lines of JSON, described in docs/reference/plan-json.md")}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.approve, "auto-approve", false, "do not ask")
-	flags.IntVar(&f.parallelism, "parallelism", 10, "how many databases are made or removed at the same time")
+	flags.IntVar(&f.parallelism, "parallelism", 10, "make or remove up to `N` databases at the same time")
 	flags.DurationVar(&f.lockTimeout, "lock-timeout", 2*time.Minute,
-		"how long to wait for another process that acts here, while it finishes nothing")
+		"wait no longer than this `DURATION` for another process that acts here and finishes nothing")
 	return f
 }
 

@@ -16,8 +16,9 @@ func newRender(a *app) *cobra.Command {
 			"resolved. It looks at no state and no network. Sensitive values are left out, with a comment in their place.",
 		Example: "  qod render\n  qod render pool.bi --var memory=2GiB",
 	}
+	cmd.ValidArgsFunction = a.completeWritten
 	vars := varFlags(cmd)
-	inJSON := cmd.Flags().Bool("json", false, "print HCL's JSON syntax")
+	inJSON := cmd.Flags().Bool("json", false, "write HCL's JSON syntax, as in files named *.qod.json")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		c, err := a.evaluate(*vars)
 		if err != nil {

@@ -29,9 +29,10 @@ func newRollback(a *app) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 	}
 	how := addApplyFlags(cmd)
-	out := cmd.Flags().String("out", "", "only save the plan to this file, for apply")
+	out := cmd.Flags().String("out", "", "only save the plan to this `FILE`, for apply")
 	empty := cmd.Flags().Bool("allow-empty-databases", false, "let databases that were destroyed come back without their data")
 	s := scopeFlags(cmd, false)
+	completeFiles(cmd, "out")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o, err := how.options("rollback")
 		if err != nil {

@@ -18,10 +18,13 @@ type scope struct {
 	all   *bool // nil where a command is always about one stack
 }
 
+// stackUsage documents --stack, which is the same everywhere.
+const stackUsage = "`NAME` of the stack; default: that of the configuration here"
+
 func scopeFlags(cmd *cobra.Command, several bool) scope {
-	s := scope{stack: cmd.Flags().String("stack", "", "the stack; the one of the files here when not given")}
+	s := scope{stack: cmd.Flags().String("stack", "", stackUsage)}
 	if several {
-		s.all = cmd.Flags().Bool("all", false, "all stacks")
+		s.all = cmd.Flags().Bool("all", false, "look at all stacks")
 		cmd.MarkFlagsMutuallyExclusive("stack", "all")
 	}
 	return s

@@ -26,10 +26,10 @@ func newShow(a *app) *cobra.Command {
 		Long: "show prints the objects and outputs of a stack as Postgres has them, without defaults and without secrets.\n" +
 			"With a PLAN saved by plan --out it prints that plan, also when it can no longer be applied. It writes nothing.",
 		Example: "  qod show\n  qod show next.qodplan\n  qod show --json --stack sales",
-		Args:    cobra.MaximumNArgs(1),
+		Args:    cobra.MaximumNArgs(1), ValidArgsFunction: completeFileArgs(1),
 	}
 	asJSON := cmd.Flags().Bool("json", false, "print JSON, described in docs/reference/plan-json.md")
-	stack := cmd.Flags().String("stack", "", "the stack; default: that of the configuration here")
+	stack := cmd.Flags().String("stack", "", stackUsage)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		w, err := a.open(cmd.Context(), openOptions{})
 		if err != nil {

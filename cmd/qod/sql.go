@@ -45,14 +45,16 @@ func newSQL(a *app) *cobra.Command {
 		Args: cobra.MaximumNArgs(1),
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.user, "user", "", "user, as NAME or NAME@TENANT/POOL")
-	f.StringVar(&o.passwordFile, "password-file", "", "file with the password")
-	f.StringVar(&o.tenant, "tenant", "", "tenant")
-	f.StringVar(&o.pool, "pool", "", "pool")
-	f.StringVar(&o.address, "address", "", "HOST:PORT of another serve")
-	f.StringVar(&o.ca, "ca-file", "", "certificate to trust, PEM; default: the one this directory's serve made, or the system's")
-	f.StringVar(&o.format, "format", "table", "table, csv or json")
-	f.StringVarP(&o.file, "file", "f", "", "file of statements")
+	f.StringVar(&o.user, "user", "", "log in as this `USER`: NAME, or NAME@TENANT/POOL")
+	f.StringVar(&o.passwordFile, "password-file", "", "read the password from this `FILE`")
+	f.StringVar(&o.tenant, "tenant", "", "`NAME` of the user's tenant, where --user does not say it")
+	f.StringVar(&o.pool, "pool", "", "`NAME` of the pool, where --user does not say it")
+	f.StringVar(&o.address, "address", "", "`HOST:PORT` of another serve")
+	f.StringVar(&o.ca, "ca-file", "", "trust the certificate in this `FILE`, PEM; default: the one this directory's serve made, or the system's")
+	f.StringVar(&o.format, "format", "table", "print rows in this `FORMAT`: table, csv or json")
+	f.StringVarP(&o.file, "file", "f", "", "run the statements in this `FILE`")
+	completeChoices(cmd, "format", "table", "csv", "json")
+	completeFiles(cmd, "file", "password-file", "ca-file")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) == 1 && o.file != "":

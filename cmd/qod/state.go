@@ -16,6 +16,8 @@ func newState(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "state",
 		Short: "Look at stored objects one by one, and move or forget them",
+		Long: "state has commands for single objects of a stack as Postgres has them. mv and rm change what qod knows about them, and\n" +
+			"never the objects; both are commits, and in the history.",
 	}
 	cmd.AddCommand(newStateList(a), newStateShow(a), newStateMove(a), newStateForget(a))
 	return cmd
@@ -187,40 +189,4 @@ func (a *app) showBlocks(name string, v cty.Value) {
 		}
 		a.printf("  }\n")
 	}
-}
-
-// completeAddresses offers the addresses of the stack's objects for so many arguments, or for any number.
-func (a *app) completeAddresses(most int) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if most >= 0 && len(args) >= most {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		var addresses []string
-		for _, o := range a.ownObjects(cmd) {
-			addresses = append(addresses, o.Address)
-		}
-		return addresses, cobra.ShellCompDirectiveNoFileComp
-	}
-}
-
-// ownObjects lists the objects of the stack for a shell, which is told no errors.
-func (a *app) ownObjects(cmd *cobra.Command) []store.Object {
-	if err := a.prepare(cmd); err != nil {
-		return nil
-	}
-	name, _ := cmd.Flags().GetString("stack")
-	stack, err := a.ownStack(scope{stack: &name})
-	if err != nil {
-		return nil
-	}
-	w, err := a.open(cmd.Context(), openOptions{})
-	if err != nil {
-		return nil
-	}
-	defer w.Close()
-	snap, err := w.store.Snapshot(cmd.Context())
-	if err != nil {
-		return nil
-	}
-	return living(snap, stack.Name)
 }

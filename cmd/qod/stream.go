@@ -158,7 +158,7 @@ func (s *stream) ResourceDrift(d plan.DriftedAttr) {
 func (s *stream) ChangeSummary(operation string, c plan.Summary) {
 	words := fmt.Sprintf("%d to add, %d to change, %d to destroy", c.Add, c.Change, c.Destroy)
 	if operation != "plan" {
-		words = fmt.Sprintf("%d added, %d changed, %d destroyed", c.Add, c.Change, c.Destroy)
+		words = carriedOut(c)
 	}
 	s.write(event{Type: "change_summary", Message: words, Operation: operation, Changes: &c})
 }

@@ -93,8 +93,22 @@ func (t *text) still(all []plan.Finding, elapsed time.Duration) {
 
 func (t *text) done(p *plan.Plan, word string) error {
 	add, change, destroy := p.Counts()
-	t.aside("\n%s complete: %d added, %d changed, %d destroyed.\n", title(word), add, change, destroy)
+	t.aside("\n%s complete: %s.\n", title(word), carriedOut(plan.Summary{
+		Add: add, Change: change, Destroy: destroy, Import: p.Imported(), Forget: p.Forgotten(),
+	}))
 	return nil
+}
+
+// carriedOut says in words what became of the store.
+func carriedOut(s plan.Summary) string {
+	words := fmt.Sprintf("%d added, %d changed, %d destroyed", s.Add, s.Change, s.Destroy)
+	if s.Import > 0 {
+		words = fmt.Sprintf("%d imported, %s", s.Import, words)
+	}
+	if s.Forget > 0 {
+		words += fmt.Sprintf(", %d forgotten", s.Forget)
+	}
+	return words
 }
 
 func (t *text) outputs(list []schema.Output) error {

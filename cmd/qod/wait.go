@@ -33,9 +33,11 @@ func newWait(a *app) *cobra.Command {
 		Example: "  qod wait\n  qod wait pool.bi --timeout 30s\n  qod wait tenant_db.old --for gone",
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.stack, "stack", "", "stack to wait for; default: that of this directory's configuration")
-	f.StringVar(&o.what, "for", "converged", "converged: all is there; gone: nothing is left of it")
-	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long to wait; 0: look once")
+	f.StringVar(&o.stack, "stack", "", stackUsage)
+	f.StringVar(&o.what, "for", "converged", "`STATE` to wait for: converged when all is there, gone when nothing is left of it")
+	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "wait no longer than this `DURATION`; 0: look once")
+	cmd.ValidArgsFunction = a.completeAddresses(-1)
+	completeChoices(cmd, "for", "converged", "gone")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return a.wait(cmd.Context(), args, o) }
 	return cmd
 }

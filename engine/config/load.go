@@ -135,7 +135,7 @@ func list(dir string) (names, auto []string, err error) {
 		name := entry.Name()
 		switch {
 		case entry.IsDir() || strings.HasPrefix(name, "."):
-		case isConfig(name):
+		case IsConfig(name):
 			names = append(names, name)
 		case strings.HasSuffix(name, autoHCLSuffix) || strings.HasSuffix(name, autoJSONSuffix):
 			auto = append(auto, name)

@@ -36,7 +36,7 @@ func (c *Config) masked(name string, file *hcl.File, broken bool) *hcl.File {
 	nav := &navigation{find: sync.OnceValues(func() (masks, secret []hcl.Range) {
 		m := masker{
 			secrets: append(c.secretNames(), "default"), hides: c.hides(name),
-			defaults: c.sensitiveDefaults(), onlyTop: !isConfig(name), broken: broken,
+			defaults: c.sensitiveDefaults(), onlyTop: !IsConfig(name), broken: broken,
 		}
 		m.run(file.Bytes, name, c.plainNames(name))
 		return m.masks, m.secret
@@ -82,7 +82,7 @@ func (c *Config) allVariables() func(func(*variable) bool) {
 // plainNames lists the words of a file that are never a secret: what the language calls things.
 func (c *Config) plainNames(file string) []string {
 	var names []string
-	if !isConfig(file) {
+	if !IsConfig(file) {
 		for _, v := range c.root.variables {
 			if !v.sensitive {
 				names = append(names, v.name)
@@ -101,7 +101,7 @@ func (c *Config) plainNames(file string) []string {
 
 // hides returns whether the value of an argument of that name may be a secret in the file.
 func (c *Config) hides(file string) func(name string) bool {
-	if !isConfig(file) {
+	if !IsConfig(file) {
 		return func(name string) bool {
 			v, declared := c.root.variable(name)
 			return !declared || v.sensitive

@@ -19,7 +19,8 @@ const (
 
 func isJSON(file string) bool { return filepath.Ext(file) == ".json" }
 
-func isConfig(file string) bool {
+// IsConfig reports whether a file of that name is part of a configuration.
+func IsConfig(file string) bool {
 	return strings.HasSuffix(file, hclSuffix) || strings.HasSuffix(file, jsonSuffix)
 }
 
