@@ -116,6 +116,14 @@ func terminal(stream any) bool {
 // printf writes to standard output. Its errors are those of a closed pipe, and nothing can be said then.
 func (a *app) printf(format string, args ...any) { fmt.Fprintf(a.stdout, format, args...) }
 
+// plural counts things: "1 row", "2 rows".
+func plural[N int | int64](n N, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
 // quiet is the log of commands that talk to people: only warnings and errors.
 func (a *app) quiet() *slog.Logger {
 	if a.paths.sources["log_level"] != "default" {

@@ -49,7 +49,7 @@ func commandLines() map[string]commandLine {
 		"version":       {"", []string{"version"}, 0, "DuckDB v1.5.5"},
 		"unknown":       {"", []string{"aply"}, 1, "unknown command"},
 		"no files":      {"", []string{"validate"}, 1, "qod init"},
-		"valid":         {small, []string{"validate"}, 0, `stack "s" is valid: 1 objects`},
+		"valid":         {small, []string{"validate"}, 0, `stack "s" is valid: 1 object.`},
 		"system stack":  {"qod {\n  stack = \"system\"\n}\n", []string{"validate"}, 1, "qod's own"},
 		"valid JSON":    {small, []string{"validate", "--json"}, 0, `"valid": true`},
 		"bad JSON":      {"qod {\n  stack = \"s\"\n}\ntennant \"acme\" {}\n", []string{"validate", "-json"}, 1, `"error_count": 1`},

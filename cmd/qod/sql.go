@@ -218,7 +218,7 @@ func writeTable(w io.Writer, r *flight.Reader) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "(%d rows)\n", rows)
+	_, err = fmt.Fprintf(w, "(%s)\n", plural(rows, "row"))
 	return err
 }
 

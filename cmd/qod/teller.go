@@ -63,7 +63,8 @@ func (t *text) planned(p *plan.Plan, c *configuration) error {
 	if err := (plan.Text{Color: terminal(t.out)}).Write(t.out, p); err != nil {
 		return err
 	}
-	if c != nil {
+	if c != nil && len(p.Problems) > 0 {
+		fmt.Fprintln(t.stderr)
 		t.report(c, p.Problems)
 	}
 	return nil

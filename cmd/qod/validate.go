@@ -30,7 +30,7 @@ func newValidate(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		a.printf("The configuration of stack %q is valid: %d objects.\n", c.Stack, len(c.Objects))
+		a.printf("The configuration of stack %q is valid: %s.\n", c.Stack, plural(len(c.Objects), "object"))
 		return nil
 	}
 	return cmd

@@ -82,7 +82,7 @@ func (r *renderer) write(g *group) {
 		r.values(d)
 	}
 	if d.Detail != "" {
-		r.printf("\n%s\n", d.Detail)
+		r.printf("\n%s\n", strings.TrimRight(d.Detail, "\n"))
 	}
 	if g.again > 0 {
 		r.printf("\n(%d more like this at the same place.)\n", g.again)
