@@ -17,7 +17,7 @@ func newValidate(a *app) *cobra.Command {
 		Short: "Check the configuration without looking at any state",
 		Long: "validate reads and evaluates the configuration, and says what is wrong with it. It needs no state and no network.\n" +
 			"Objects of other stacks are only looked up by plan.",
-		Example: "  qod validate\n  qod validate -C examples/modules --var acme_staff='[\"ana\"]'\n  qod validate --json",
+		Example: "  qod validate\n  qod validate -C examples/modules\n  qod validate --json",
 		Args:    cobra.NoArgs,
 	}
 	vars := varFlags(cmd)
