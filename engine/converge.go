@@ -90,7 +90,10 @@ func (e *Engine) round(ctx context.Context, s *course) (pending []plan.Finding, 
 	if lease != nil {
 		defer lease.Release()
 	}
-	seen, err := e.look(ctx, e.stepNodes())
+	if err := e.step(ctx); err != nil {
+		return nil, false, err
+	}
+	seen, err := e.look(ctx)
 	if err != nil {
 		return nil, false, err
 	}
@@ -112,7 +115,7 @@ var errLost = errors.New("the right to do outside steps was lost")
 
 // interrupt says what is left; it may be nothing.
 func (e *Engine) interrupt(ctx context.Context, s *course) error {
-	seen, err := e.look(ctx, e.missingNodes())
+	seen, err := e.look(ctx)
 	if err == nil {
 		s.last = e.pending(seen, s.Stack)
 		if len(s.last) == 0 {

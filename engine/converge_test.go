@@ -14,6 +14,7 @@ import (
 
 	"github.com/qod-io/qod/engine"
 	"github.com/qod-io/qod/engine/plan"
+	"github.com/qod-io/qod/engine/store"
 )
 
 // fleet is a Runtime that says what a test has it say.
@@ -24,9 +25,12 @@ type fleet struct {
 	asked   int
 }
 
-func (f *fleet) Step(context.Context) (map[string]string, error)    { return f.missing, nil }
-func (f *fleet) Missing(context.Context) (map[string]string, error) { return f.missing, nil }
-func (f *fleet) Held() error                                        { return f.held }
+func (f *fleet) Step(context.Context) error { return nil }
+func (f *fleet) Held() error                { return f.held }
+
+func (f *fleet) Missing(context.Context, *store.Snapshot) (map[string]string, error) {
+	return f.missing, nil
+}
 
 func (f *fleet) Load(context.Context) (map[string]engine.Load, error) {
 	f.asked++

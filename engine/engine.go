@@ -24,6 +24,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -49,11 +50,10 @@ type Lifecycle interface {
 
 // Runtime is where the nodes of pools are.
 type Runtime interface {
-	// Step brings the nodes closer to the store's pools where this process may act, and returns what
-	// each pool still lacks or has too much, in words by pool id.
-	Step(ctx context.Context) (map[string]string, error)
-	// Missing is Step without acting.
-	Missing(ctx context.Context) (map[string]string, error)
+	// Step brings the nodes closer to the store's pools where this process may act.
+	Step(ctx context.Context) error
+	// Missing says what each pool of a snapshot lacks or has too much, in words by pool id. It does not act.
+	Missing(ctx context.Context, snap *store.Snapshot) (map[string]string, error)
 	// Load says what live work each pool has now, by pool id. Nodes that do not answer are counted.
 	Load(ctx context.Context) (map[string]Load, error)
 	// Held says which process had the right to act in this one's place at the last Step; nil when this
@@ -116,11 +116,15 @@ func (e *Engine) Plan(ctx context.Context, stack store.Stack, c schema.Desired, 
 	if err := (store.Change{Stack: stack, AdoptStack: o.AdoptStack}).Admit(known); err != nil {
 		return nil, err
 	}
+	var live []plan.Finding
+	var looking sync.WaitGroup
+	looking.Go(func() { live, err = e.findings(ctx, snap, stack.Name) })
 	p := e.compare(snap, stack, c, o)
-	p.ID, p.Lineage, p.Created = uuid.NewString(), cmp.Or(stack.Lineage, known.Lineage), time.Now()
-	if p.Live, err = e.findings(ctx, snap, stack.Name); err != nil {
+	looking.Wait()
+	if err != nil {
 		return nil, err
 	}
+	p.ID, p.Lineage, p.Created, p.Live = uuid.NewString(), cmp.Or(stack.Lineage, known.Lineage), time.Now(), live
 	if p.Draining, err = e.draining(ctx, snap, p.Changes); err != nil {
 		return nil, err
 	}

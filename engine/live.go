@@ -17,49 +17,47 @@ type sight struct {
 	pools   map[string]string   // by pool id: what its nodes lack, or are too many
 }
 
-// look reads the store and looks outside. What nodes lack comes from the given method of the Runtime,
-// nil for pools not to be looked at.
-func (e *Engine) look(ctx context.Context, nodes func(context.Context) (map[string]string, error)) (sight, error) {
-	var s sight
+// look reads the store and looks outside.
+func (e *Engine) look(ctx context.Context) (sight, error) {
+	snap, err := e.Store.Snapshot(ctx)
+	if err != nil {
+		return sight{}, fmt.Errorf("read store: %w", err)
+	}
+	return e.lookAt(ctx, snap)
+}
+
+// lookAt looks at what lies outside the rows of a snapshot.
+func (e *Engine) lookAt(ctx context.Context, snap *store.Snapshot) (sight, error) {
+	s := sight{snap: snap}
 	var err error
-	if nodes != nil {
-		if s.pools, err = nodes(ctx); err != nil {
-			return s, fmt.Errorf("observe nodes: %w", err)
-		}
+	if s.missing, err = e.observe(ctx, snap); err != nil {
+		return s, err
 	}
-	if s.snap, err = e.Store.Snapshot(ctx); err != nil {
-		return s, fmt.Errorf("read store: %w", err)
+	if e.Runtime == nil {
+		return s, nil
 	}
-	s.missing, err = e.observe(ctx, s.snap)
-	return s, err
+	if s.pools, err = e.Runtime.Missing(ctx, snap); err != nil {
+		return s, fmt.Errorf("observe nodes: %w", err)
+	}
+	return s, nil
 }
 
-// missingNodes and stepNodes are the two ways to look at nodes.
-func (e *Engine) missingNodes() func(context.Context) (map[string]string, error) {
+// step has the nodes brought closer to what the store asks, where there are any.
+func (e *Engine) step(ctx context.Context) error {
 	if e.Runtime == nil {
 		return nil
 	}
-	return e.Runtime.Missing
-}
-
-func (e *Engine) stepNodes() func(context.Context) (map[string]string, error) {
-	if e.Runtime == nil {
-		return nil
+	if err := e.Runtime.Step(ctx); err != nil {
+		return fmt.Errorf("start or stop nodes: %w", err)
 	}
-	return e.Runtime.Step
+	return nil
 }
 
 // findings says what is unfinished or missing outside the store, for the objects of a stack.
 func (e *Engine) findings(ctx context.Context, snap *store.Snapshot, stack string) ([]plan.Finding, error) {
-	s := sight{snap: snap}
-	var err error
-	if s.missing, err = e.observe(ctx, snap); err != nil {
+	s, err := e.lookAt(ctx, snap)
+	if err != nil {
 		return nil, err
-	}
-	if nodes := e.missingNodes(); nodes != nil {
-		if s.pools, err = nodes(ctx); err != nil {
-			return nil, fmt.Errorf("observe nodes: %w", err)
-		}
 	}
 	return e.pending(s, stack), nil
 }

@@ -21,11 +21,15 @@ var errWaits = errors.New("its nodes are still there")
 // what tombstones own once nothing needs it, and then removes their rows. One failing object holds up
 // only those that need it. It needs the lease, and stops when the lease is lost.
 func (e *Engine) Settle(ctx context.Context, lease store.Lease) error {
-	s, err := e.look(ctx, nil)
+	snap, err := e.Store.Snapshot(ctx)
+	if err != nil {
+		return fmt.Errorf("read store: %w", err)
+	}
+	missing, err := e.observe(ctx, snap)
 	if err != nil {
 		return err
 	}
-	_, err = e.settle(ctx, nil, lease, s)
+	_, err = e.settle(ctx, nil, lease, sight{snap: snap, missing: missing})
 	return err
 }
 

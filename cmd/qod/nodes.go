@@ -14,6 +14,7 @@ import (
 
 	"github.com/qod-io/qod/engine"
 	"github.com/qod-io/qod/engine/catalog"
+	"github.com/qod-io/qod/engine/store"
 	"github.com/qod-io/qod/runtime/access"
 	"github.com/qod-io/qod/runtime/backend"
 	"github.com/qod-io/qod/runtime/local"
@@ -124,16 +125,14 @@ func hostID(file string, create bool) (string, error) {
 }
 
 // Step implements engine.Runtime. Its first call starts the loop, which acts if nobody else does.
-func (n *nodes) Step(ctx context.Context) (map[string]string, error) {
+func (n *nodes) Step(ctx context.Context) error {
 	if err := n.takeRight(); err != nil {
-		return nil, err
+		return err
 	}
-	if n.loop == nil {
-		if err := n.start(ctx); err != nil {
-			return nil, err
-		}
+	if n.loop != nil {
+		return nil
 	}
-	return n.Missing(ctx)
+	return n.start(ctx)
 }
 
 func (n *nodes) start(ctx context.Context) error {
@@ -151,7 +150,7 @@ func (n *nodes) start(ctx context.Context) error {
 
 // Missing implements engine.Runtime. What is missing is looked at afresh; why, the loop that runs knows
 // better: it remembers what has failed.
-func (n *nodes) Missing(ctx context.Context) (map[string]string, error) {
+func (n *nodes) Missing(ctx context.Context, snap *store.Snapshot) (map[string]string, error) {
 	loop := n.loop
 	if loop == nil {
 		var err error
@@ -159,7 +158,7 @@ func (n *nodes) Missing(ctx context.Context) (map[string]string, error) {
 			return nil, err
 		}
 	}
-	states, err := loop.Observe(ctx)
+	states, err := loop.Observe(ctx, snap)
 	if err != nil {
 		return nil, err
 	}

@@ -8,8 +8,10 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclparse"
@@ -76,8 +78,8 @@ type loader struct {
 func (l *loader) read(m *module, names []string) hcl.Diagnostics {
 	var diags hcl.Diagnostics
 	var bodies []hcl.Body
-	for _, name := range names {
-		file, more := l.parse(filepath.Join(m.dir, name))
+	for _, p := range l.parse(m.dir, names) {
+		file, name, more := p.file, p.name, p.diags
 		diags = append(diags, more...)
 		m.broken = m.broken || more.HasErrors()
 		if file == nil || more.HasErrors() {
@@ -99,23 +101,45 @@ func (l *loader) read(m *module, names []string) hcl.Diagnostics {
 
 func (l *loader) readAuto(names []string) hcl.Diagnostics {
 	var diags hcl.Diagnostics
-	for _, name := range names {
-		file, more := l.parse(filepath.Join(l.config.dir, name))
-		diags = append(diags, more...)
-		l.config.autoBroken = l.config.autoBroken || more.HasErrors()
-		if file != nil {
-			l.config.auto = append(l.config.auto, file)
+	for _, p := range l.parse(l.config.dir, names) {
+		diags = append(diags, p.diags...)
+		l.config.autoBroken = l.config.autoBroken || p.diags.HasErrors()
+		if p.file != nil {
+			l.config.auto = append(l.config.auto, p.file)
 		}
 	}
 	return diags
 }
 
-func (l *loader) parse(path string) (*hcl.File, hcl.Diagnostics) {
-	file, diags := parse(l.parser, path)
-	if diags.HasErrors() {
-		l.broken[path] = true
+// parsed is what parse returned of the file of that name.
+type parsed struct {
+	name  string
+	file  *hcl.File
+	diags hcl.Diagnostics
+}
+
+// parse parses the files of a directory on all processors, and returns them in the order of their names.
+func (l *loader) parse(dir string, names []string) []parsed {
+	out, parsers := make([]parsed, len(names)), make([]*hclparse.Parser, len(names))
+	workers := min(runtime.GOMAXPROCS(0), len(names))
+	var group sync.WaitGroup
+	for w := range workers {
+		group.Go(func() {
+			for i := w; i < len(names); i += workers {
+				parsers[i] = hclparse.NewParser()
+				file, diags := parse(parsers[i], filepath.Join(dir, names[i]))
+				out[i] = parsed{names[i], file, diags}
+			}
+		})
 	}
-	return file, diags
+	group.Wait()
+	for i, p := range out {
+		l.broken[filepath.Join(dir, p.name)] = p.diags.HasErrors()
+		for name, file := range parsers[i].Files() {
+			l.parser.AddFile(name, file)
+		}
+	}
+	return out
 }
 
 // finish puts masks on all files, once it is known which variables are sensitive.

@@ -5,19 +5,20 @@ import (
 	"sync"
 	"time"
 
+	"github.com/qod-io/qod/engine/store"
 	"github.com/qod-io/qod/runtime/backend"
 	"github.com/qod-io/qod/runtime/wire"
 )
 
-// Observe says how far each pool is from what the store asks, by pool id. It looks once, probes each
-// node once, and changes nothing; it may be called without Run, and beside it.
-func (l *Loop) Observe(ctx context.Context) (map[string]PoolState, error) {
+// Observe says how far each pool is from what a snapshot of the store asks, by pool id. It looks once, probes
+// each node once, and changes nothing; it may be called without Run, and beside it.
+func (l *Loop) Observe(ctx context.Context, snap *store.Snapshot) (map[string]PoolState, error) {
 	look := &Loop{
 		cfg: l.cfg, dial: l.dial, kick: make(chan struct{}, 1), first: make(chan struct{}),
 		members: map[string]*member{}, pools: map[string]*pool{},
 	}
 	look.cfg.Fleet = &backend.Fleet{} // what is seen here is not for routing
-	w, err := look.observe(ctx, l.cfg.Backend != nil)
+	w, err := look.observe(ctx, snap, l.cfg.Backend != nil)
 	if err != nil {
 		return nil, err
 	}

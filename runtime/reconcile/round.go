@@ -31,7 +31,7 @@ func (l *Loop) once(ctx context.Context) (whole bool, after time.Time, err error
 	l.round++
 	round := l.round
 	l.mu.Unlock()
-	w, err := l.observe(ctx, l.acting())
+	w, err := l.observe(ctx, nil, l.acting())
 	if err != nil {
 		return false, time.Time{}, err
 	}
@@ -69,20 +69,30 @@ func (l *Loop) limits() limits {
 	return limits{start: l.cfg.StartLimit, silent: l.cfg.SilentLimit, drain: l.cfg.DrainLimit}
 }
 
-// observe reads store and backend. A store that is away is replaced by what it said last; without
-// the backend, or without the rows where these are all there is, nothing can be known.
-func (l *Loop) observe(ctx context.Context, acting bool) (world, error) {
-	storeCtx, cancel := context.WithTimeout(ctx, observeTimeout)
-	defer cancel()
-	snapshot, err := l.cfg.Store.Snapshot(storeCtx)
+// snapshotNow reads the store. One that is away is replaced by what it said last.
+func (l *Loop) snapshotNow(ctx context.Context) (*store.Snapshot, error) {
+	snapshot, err := l.cfg.Store.Snapshot(ctx)
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	if err == nil {
 		l.snapshot = snapshot
 	}
-	snapshot = l.snapshot
-	l.mu.Unlock()
+	if l.snapshot == nil {
+		return nil, fmt.Errorf("read the store: %w", err)
+	}
+	return l.snapshot, nil
+}
+
+// observe reads the backend and the rows of nodes, and without a snapshot the store. Without the backend, or
+// without the rows where these are all there is, nothing can be known.
+func (l *Loop) observe(ctx context.Context, snapshot *store.Snapshot, acting bool) (world, error) {
+	storeCtx, cancel := context.WithTimeout(ctx, observeTimeout)
+	defer cancel()
 	if snapshot == nil {
-		return world{}, fmt.Errorf("read the store: %w", err)
+		var err error
+		if snapshot, err = l.snapshotNow(storeCtx); err != nil {
+			return world{}, err
+		}
 	}
 	w := world{acting: acting, targets: targets(snapshot, l.cfg.Spec)}
 	if acting {

@@ -187,10 +187,10 @@ func (w *world) spec(snap *store.Snapshot, pool store.Object, role backend.Role)
 // pools is the loop as the engine knows it.
 type pools struct{ loop *reconcile.Loop }
 
-func (p *pools) Step(ctx context.Context) (map[string]string, error) { return p.Missing(ctx) }
+func (p *pools) Step(context.Context) error { return nil }
 
-func (p *pools) Missing(ctx context.Context) (map[string]string, error) {
-	states, err := p.loop.Observe(ctx)
+func (p *pools) Missing(ctx context.Context, snap *store.Snapshot) (map[string]string, error) {
+	states, err := p.loop.Observe(ctx, snap)
 	missing := map[string]string{}
 	for id, s := range states {
 		if !s.Converged {
