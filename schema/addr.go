@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -23,9 +24,18 @@ var (
 func NewAddr(kind string, parts ...string) Addr {
 	escaped := make([]string, len(parts))
 	for i, p := range parts {
-		escaped[i] = escaper.Replace(Fold(p))
+		escaped[i] = escape(p)
 	}
 	return Addr{Kind: kind, Path: strings.Join(escaped, "/")}
+}
+
+// escape returns a part of a key as it is in a path. Hardly any has something to escape.
+func escape(part string) string {
+	part = Fold(part)
+	if !strings.ContainsAny(part, "%/:") {
+		return part
+	}
+	return escaper.Replace(part)
 }
 
 // ParseAddr reads what String printed.
@@ -64,20 +74,19 @@ func Fold(name string) string { return strings.ToLower(name) }
 // Addr returns the address of the object with value v. Key attributes that are null are left out, as
 // the tenant of a system user is.
 func (k *Kind) Addr(v cty.Value) Addr {
-	var parts []string
+	parts := make([]string, 0, 4)
 	for _, part := range k.Key {
-		names := strings.Split(part, "|")
-		for _, name := range names {
-			av := v.GetAttr(name)
-			if av.IsNull() {
-				continue
+		if !strings.Contains(part, "|") {
+			if av := v.GetAttr(part); !av.IsNull() {
+				parts = append(parts, escape(av.AsString()))
 			}
-			p := escaper.Replace(Fold(av.AsString()))
-			if len(names) > 1 {
-				p = name + ":" + p
+			continue
+		}
+		for name := range strings.SplitSeq(part, "|") {
+			if av := v.GetAttr(name); !av.IsNull() {
+				parts = append(parts, name+":"+escape(av.AsString()))
+				break
 			}
-			parts = append(parts, p)
-			break
 		}
 	}
 	return Addr{Kind: k.Name, Path: strings.Join(parts, "/")}
@@ -102,37 +111,41 @@ func (k *Kind) Refs(v cty.Value) []Ref {
 			continue
 		}
 		if !a.Set() {
-			refs = appendRef(refs, a, v, av)
+			refs = appendRef(refs, a, k.outer(a, v), av)
 			continue
 		}
+		if av.LengthInt() == 0 {
+			continue
+		}
+		outer := k.outer(a, v)
 		for it := av.ElementIterator(); it.Next(); {
 			_, ev := it.Element()
-			refs = appendRef(refs, a, v, ev)
+			refs = appendRef(refs, a, outer, ev)
 		}
 	}
 	return refs
 }
 
-func appendRef(refs []Ref, a *Attr, object, name cty.Value) []Ref {
-	for _, lit := range a.Literal {
-		if name.AsString() == lit {
-			return refs
-		}
+// appendRef adds a reference to the object of that name, in what outer says is around it.
+func appendRef(refs []Ref, a *Attr, outer string, name cty.Value) []Ref {
+	text := name.AsString()
+	if slices.Contains(a.Literal, text) {
+		return refs
 	}
-	return append(refs, Ref{Attr: a.Name, To: a.target(object, name.AsString())})
+	return append(refs, Ref{Attr: a.Name, To: Addr{Kind: a.Ref, Path: outer + escape(text)}})
 }
 
-// target returns the address that name stands for in the attribute a of object.
-func (a *Attr) target(object cty.Value, name string) Addr {
-	kind, _ := Lookup(a.Ref)
-	var parts []string
-	for _, part := range kind.Key[:len(kind.Key)-1] {
-		if !object.Type().HasAttribute(part) {
+// outer is the path of what is around the objects that the attribute a of object names: all but its last part.
+func (k *Kind) outer(a *Attr, object cty.Value) string {
+	target, _ := Lookup(a.Ref)
+	path := ""
+	for _, part := range target.Key[:len(target.Key)-1] {
+		if _, has := k.Attr(part); !has {
 			continue
 		}
 		if v := object.GetAttr(part); !v.IsNull() {
-			parts = append(parts, v.AsString())
+			path += escape(v.AsString()) + "/"
 		}
 	}
-	return NewAddr(kind.Name, append(parts, name)...)
+	return path
 }

@@ -15,11 +15,15 @@ type Problem struct {
 
 // Complete returns the value with defaults in place, and everything that is wrong with it. A value
 // with problems must not be used.
-func (k *Kind) Complete(v cty.Value) (cty.Value, []Problem) {
-	attrs, problems := complete(k.Attrs, v, nil)
+func (k *Kind) Complete(v cty.Value) (cty.Value, []Problem) { return k.CompleteMap(v.AsValueMap()) }
+
+// CompleteMap is Complete of an object with the given attributes and blocks, of which none may be missing. It
+// leaves the map as it is.
+func (k *Kind) CompleteMap(written map[string]cty.Value) (cty.Value, []Problem) {
+	attrs, problems := complete(k.Attrs, written, nil)
 	for i := range k.Blocks {
 		b := &k.Blocks[i]
-		bv, more := b.complete(v.GetAttr(b.Name))
+		bv, more := b.complete(written[b.Name])
 		attrs[b.Name] = bv
 		problems = append(problems, more...)
 	}
@@ -55,7 +59,7 @@ func (b *Block) complete(v cty.Value) (cty.Value, []Problem) {
 }
 
 func (b *Block) completeOne(v cty.Value, path cty.Path) (cty.Value, []Problem) {
-	attrs, problems := complete(b.Attrs, v, path)
+	attrs, problems := complete(b.Attrs, v.AsValueMap(), path)
 	out := cty.ObjectVal(attrs)
 	if len(problems) == 0 && b.Check != nil {
 		if err := b.Check(out); err != nil {
@@ -65,24 +69,27 @@ func (b *Block) completeOne(v cty.Value, path cty.Path) (cty.Value, []Problem) {
 	return out, problems
 }
 
-func complete(attrs []Attr, v cty.Value, path cty.Path) (map[string]cty.Value, []Problem) {
-	out := make(map[string]cty.Value, len(attrs))
+// complete does so for attributes. Its result has room for the blocks beside them.
+func complete(attrs []Attr, written map[string]cty.Value, path cty.Path) (map[string]cty.Value, []Problem) {
+	out := make(map[string]cty.Value, len(written))
 	var problems []Problem
+	fail := func(a *Attr, message string) {
+		problems = append(problems, Problem{append(path.Copy(), cty.GetAttrStep{Name: a.Name}), message})
+	}
 	for i := range attrs {
 		a := &attrs[i]
-		av := v.GetAttr(a.Name)
-		at := append(path.Copy(), cty.GetAttrStep{Name: a.Name})
+		av := written[a.Name]
 		switch {
 		case av.IsNull() && a.Default != cty.NilVal:
 			av = a.Default
 		case av.IsNull() && a.Mode == Required:
-			problems = append(problems, Problem{at, fmt.Sprintf("%s is required", a.Name)})
+			fail(a, fmt.Sprintf("%s is required", a.Name))
 		case av.IsNull() && a.Set():
 			av = cty.SetValEmpty(a.Type.ElementType())
 		case av.IsNull():
 		default:
 			if err := a.check(av); err != nil {
-				problems = append(problems, Problem{at, err.Error()})
+				fail(a, err.Error())
 			}
 		}
 		out[a.Name] = av
@@ -92,8 +99,9 @@ func complete(attrs []Attr, v cty.Value, path cty.Path) (map[string]cty.Value, [
 
 // Empty returns the value of a kind in which nothing is written.
 func (k *Kind) Empty() cty.Value {
-	attrs := map[string]cty.Value{}
-	for name, t := range k.Type().AttributeTypes() {
+	types := k.Type().AttributeTypes()
+	attrs := make(map[string]cty.Value, len(types))
+	for name, t := range types {
 		attrs[name] = cty.NullVal(t)
 	}
 	return cty.ObjectVal(attrs)

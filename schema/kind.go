@@ -71,9 +71,16 @@ type Block struct {
 	Effect Effect
 	Doc    string
 	Check  func(cty.Value) error // called with one complete block
+
+	typ cty.Type // of one block; set by Define
 }
 
-func (b *Block) object() cty.Type { return objectType(b.Attrs, nil) }
+func (b *Block) object() cty.Type {
+	if b.typ != cty.NilType {
+		return b.typ
+	}
+	return objectType(b.Attrs, nil)
+}
 
 // Kind is the one definition of what a tenant, pool or role is. All other forms are functions of it.
 type Kind struct {
@@ -90,34 +97,38 @@ type Kind struct {
 	Version int // of the stored form; starts at 1
 	// Check looks at a whole object with its defaults in place.
 	Check func(cty.Value) []Problem
+
+	typ cty.Type // set by Define
 }
 
 // Attr returns the attribute of that name.
 func (k *Kind) Attr(name string) (*Attr, bool) {
-	i := slices.IndexFunc(k.Attrs, func(a Attr) bool { return a.Name == name })
-	if i < 0 {
-		return nil, false
+	for i := range k.Attrs {
+		if k.Attrs[i].Name == name {
+			return &k.Attrs[i], true
+		}
 	}
-	return &k.Attrs[i], true
+	return nil, false
 }
 
 // Block returns the nested block of that name.
 func (k *Kind) Block(name string) (*Block, bool) {
-	i := slices.IndexFunc(k.Blocks, func(b Block) bool { return b.Name == name })
-	if i < 0 {
-		return nil, false
+	for i := range k.Blocks {
+		if k.Blocks[i].Name == name {
+			return &k.Blocks[i], true
+		}
 	}
-	return &k.Blocks[i], true
+	return nil, false
 }
 
 // Names lists the attributes and then the blocks, in the order of documentation.
 func (k *Kind) Names() []string {
 	names := make([]string, 0, len(k.Attrs)+len(k.Blocks))
-	for _, a := range k.Attrs {
-		names = append(names, a.Name)
+	for i := range k.Attrs {
+		names = append(names, k.Attrs[i].Name)
 	}
-	for _, b := range k.Blocks {
-		names = append(names, b.Name)
+	for i := range k.Blocks {
+		names = append(names, k.Blocks[i].Name)
 	}
 	return names
 }
@@ -134,14 +145,20 @@ func (k *Kind) EffectOf(name string) Effect {
 }
 
 // Type is the cty type of the kind's objects: every attribute, and every block as an object or a set.
-func (k *Kind) Type() cty.Type { return objectType(k.Attrs, k.Blocks) }
+func (k *Kind) Type() cty.Type {
+	if k.typ != cty.NilType {
+		return k.typ
+	}
+	return objectType(k.Attrs, k.Blocks)
+}
 
 func objectType(attrs []Attr, blocks []Block) cty.Type {
 	types := make(map[string]cty.Type, len(attrs)+len(blocks))
-	for _, a := range attrs {
-		types[a.Name] = a.Type
+	for i := range attrs {
+		types[attrs[i].Name] = attrs[i].Type
 	}
-	for _, b := range blocks {
+	for i := range blocks {
+		b := &blocks[i]
 		types[b.Name] = b.object()
 		if !b.Single {
 			types[b.Name] = cty.Set(b.object())
@@ -153,12 +170,17 @@ func objectType(attrs []Attr, blocks []Block) cty.Type {
 // Define checks a kind against the Go struct that code reads it through and returns it. It panics
 // when the two differ: that is a fault of this package, and every program that links it shows it.
 func Define[T any](k Kind) *Kind {
+	k.Blocks = slices.Clone(k.Blocks)
+	for i := range k.Blocks {
+		k.Blocks[i].typ = k.Blocks[i].object()
+	}
+	k.typ = k.Type()
 	var zero T
 	implied, err := gocty.ImpliedType(zero)
 	if err != nil {
 		panic(fmt.Sprintf("schema: kind %s: %v", k.Name, err))
 	}
-	if want := setsAsLists(k.Type()); !implied.Equals(want) {
+	if want := setsAsLists(k.typ); !implied.Equals(want) {
 		panic(fmt.Sprintf("schema: kind %s is %s but %T is %s", k.Name, want.GoString(), zero, implied.GoString()))
 	}
 	return &k

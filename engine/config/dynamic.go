@@ -21,7 +21,14 @@ func withDynamic(s *hcl.BodySchema) *hcl.BodySchema {
 
 // variables lists what the body of a block refers to, without the iterators of its dynamic blocks.
 func (b *block) variables() []hcl.Traversal {
-	if !b.dynamic {
+	switch {
+	case b.sound && len(b.nested) == 0:
+		var out []hcl.Traversal
+		for _, attr := range b.attrs {
+			out = append(out, attr.Expr.Variables()...)
+		}
+		return out
+	case !b.dynamic:
 		return hcldec.Variables(b.body, b.spec)
 	}
 	return dynblock.VariablesHCLDec(b.body, b.spec)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -32,6 +33,7 @@ type evaluation struct {
 	variables map[string]cty.Value // marked when sensitive
 	fixed     map[string]cty.Value // what expressions see whatever they refer to
 	values    map[node]cty.Value   // of locals, blocks and calls, once evaluated
+	alone     map[node]cty.Value   // see under: objects with nothing but that value
 	outputs   map[string]cty.Value
 	byBlock   map[node][]*instance // in order of keys
 	flat      map[node][]scoped    // see through
@@ -77,7 +79,7 @@ func (r *run) evaluation(m *module, variables map[string]cty.Value) *evaluation 
 	return &evaluation{
 		run: r, module: m, analysis: r.analyses[m], variables: variables,
 		fixed:  map[string]cty.Value{"var": cty.ObjectVal(variables), "path": m.path()},
-		values: map[node]cty.Value{}, byBlock: map[node][]*instance{},
+		values: map[node]cty.Value{}, alone: map[node]cty.Value{}, byBlock: map[node][]*instance{},
 		flat: map[node][]scoped{}, children: map[node]map[string]*evaluation{},
 	}
 }
@@ -153,38 +155,53 @@ func (e *evaluation) check(v *variable, rule validation, ctx *hcl.EvalContext) h
 // evaluated, is unknown there: it has been reported, and HCL must not report it again.
 func (e *evaluation) context(refs []reference) *hcl.EvalContext {
 	vars := maps.Clone(e.fixed)
-	unusable := map[string]bool{}
-	named := map[string]map[string]cty.Value{}
-	for _, ref := range refs {
-		root, name := ref.node.root, ref.node.name
-		if name == "" {
-			vars[root], unusable[root] = cty.DynamicVal, true
-			continue
-		}
-		if _, given := e.variables[name]; given && root == "var" {
-			continue
-		}
-		if named[root] == nil {
-			named[root] = map[string]cty.Value{}
-			if fixed, ok := e.fixed[root]; ok {
-				named[root] = fixed.AsValueMap()
-			}
-		}
-		value, ok := e.values[ref.node]
-		if !ok {
-			value = cty.DynamicVal
-		}
-		if named[root] == nil {
-			named[root] = map[string]cty.Value{}
-		}
-		named[root][name] = value
-	}
-	for root, values := range named {
-		if !unusable[root] {
-			vars[root] = cty.ObjectVal(values)
+	var done []string
+	for i, ref := range refs {
+		if root := ref.node.root; !slices.Contains(done, root) {
+			done = append(done, root)
+			vars[root] = e.under(root, refs[i:])
 		}
 	}
 	return &hcl.EvalContext{Variables: vars, Functions: e.functions}
+}
+
+// under returns what expressions see under a root, such as tenant, that refer to refs.
+func (e *evaluation) under(root string, refs []reference) cty.Value {
+	var nodes []node
+	for _, ref := range refs {
+		_, given := e.variables[ref.node.name]
+		switch {
+		case ref.node.root != root:
+		case ref.node.name == "":
+			return cty.DynamicVal
+		case !(given && root == "var"):
+			nodes = append(nodes, ref.node)
+		}
+	}
+	fixed, isFixed := e.fixed[root]
+	if isFixed && len(nodes) == 0 {
+		return fixed
+	}
+	if known, ok := e.alone[nodes[0]]; ok && len(nodes) == 1 {
+		return known
+	}
+	values := make(map[string]cty.Value, len(nodes))
+	if isFixed {
+		maps.Copy(values, fixed.AsValueMap())
+	}
+	evaluated := !isFixed
+	for _, n := range nodes {
+		value, ok := e.values[n]
+		if !ok {
+			value, evaluated = cty.DynamicVal, false
+		}
+		values[n.name] = value
+	}
+	object := cty.ObjectVal(values)
+	if evaluated && len(nodes) == 1 {
+		e.alone[nodes[0]] = object
+	}
+	return object
 }
 
 // value is Value with suggestions in its diagnostics and without sensitive values.

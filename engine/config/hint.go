@@ -94,7 +94,7 @@ func namesHint(name string, of cty.Value) string {
 	}
 	of, _ = of.Unmark()
 	var names []string
-	instances := objectMarks(of)
+	instances := marksOf(of)
 	switch t := of.Type(); {
 	case t.IsObjectType():
 		names = slices.Sorted(maps.Keys(t.AttributeTypes()))

@@ -39,7 +39,7 @@ func (inst *instance) evaluate(e *evaluation) cty.Value {
 	if inst.diags.HasErrors() {
 		return cty.NilVal
 	}
-	inst.marks = objectMarks(slices.Collect(maps.Values(written))...)
+	inst.marks = objectMarks(written)
 	r := &resolver{inst: inst, evaluation: e}
 	attrs := maps.Clone(inst.block.form.nulls)
 	for i := range kind.Attrs {
@@ -59,12 +59,12 @@ func (inst *instance) evaluate(e *evaluation) cty.Value {
 	inst.nameByDefault(attrs)
 	inst.refuseSensitiveKey()
 	value := cty.ObjectVal(attrs)
-	if !value.IsWhollyKnown() {
+	if !allKnown(attrs) {
 		inst.checkKnown(value)
 		inst.failUnknown(e, value)
 		return cty.NilVal
 	}
-	complete, problems := kind.Complete(value)
+	complete, problems := kind.CompleteMap(attrs)
 	for _, p := range problems {
 		inst.reportProblem(value, p)
 	}
@@ -74,6 +74,15 @@ func (inst *instance) evaluate(e *evaluation) cty.Value {
 	inst.object.Value = value
 	inst.object.Sensitive = inst.sensitiveNames()
 	return complete
+}
+
+func allKnown(values map[string]cty.Value) bool {
+	for _, v := range values {
+		if !v.IsWhollyKnown() {
+			return false
+		}
+	}
+	return true
 }
 
 // decode returns what is written, in the types of the kind's spec.
@@ -97,9 +106,11 @@ func (inst *instance) decodeArguments() (map[string]cty.Value, bool) {
 		if len(diags) > 0 {
 			return nil, false
 		}
-		value, err := convert.Convert(value, b.form.spec[name].(*hcldec.AttrSpec).Type)
-		if err != nil {
-			return nil, false
+		if want := b.form.spec[name].(*hcldec.AttrSpec).Type; want != cty.DynamicPseudoType {
+			var err error
+			if value, err = convert.Convert(value, want); err != nil {
+				return nil, false
+			}
 		}
 		written[name] = value
 	}

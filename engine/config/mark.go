@@ -30,8 +30,8 @@ func containsSensitive(v cty.Value) bool {
 	return v.HasMarkDeep(sensitiveMark{})
 }
 
-// objectMarks lists the objects that a value was computed from, sorted by address.
-func objectMarks(values ...cty.Value) []objectMark {
+// objectMarks lists the objects that values were computed from, sorted by address.
+func objectMarks(values map[string]cty.Value) []objectMark {
 	found := map[objectMark]bool{}
 	for _, v := range values {
 		addObjectMarks(v, found)
@@ -39,6 +39,9 @@ func objectMarks(values ...cty.Value) []objectMark {
 	byAddress := func(a, b objectMark) int { return strings.Compare(a.address, b.address) }
 	return slices.SortedFunc(maps.Keys(found), byAddress)
 }
+
+// marksOf is objectMarks of one value.
+func marksOf(v cty.Value) []objectMark { return objectMarks(map[string]cty.Value{"": v}) }
 
 // addObjectMarks does not look into an object that has the mark of one: nothing in it has another.
 func addObjectMarks(v cty.Value, found map[objectMark]bool) {

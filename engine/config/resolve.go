@@ -50,7 +50,7 @@ func (r *resolver) resolve(a *schema.Attr, v cty.Value) cty.Value {
 	var names []cty.Value
 	var candidates []objectMark
 	if t.IsSetType() { // whose elements have lost theirs
-		candidates = objectMarks(v)
+		candidates = marksOf(v)
 	}
 	whole, elements := r.inst.attrRange(a.Name), elementsOf(expr)
 	i := 0
@@ -95,7 +95,7 @@ func (r *resolver) one(
 	if target := r.whole(v, expr); target != nil {
 		return r.target(a, target, rng)
 	}
-	candidates = append(objectMarks(v), candidates...)
+	candidates = append(marksOf(v), candidates...)
 	plain, _ := v.UnmarkDeep()
 	switch {
 	case plain.IsNull():
@@ -200,7 +200,7 @@ func (r *resolver) find(plain cty.Value, candidates []objectMark) *instance {
 
 // hint says how to make a list of what is not one.
 func (r *resolver) hint(v cty.Value) string {
-	marks := objectMarks(v)
+	marks := marksOf(v)
 	plain, _ := v.UnmarkDeep()
 	switch {
 	case len(marks) == 0 || !plain.Type().IsObjectType():

@@ -203,6 +203,7 @@ func (m *module) addBlock(src *hcl.Block) hcl.Diagnostics {
 // form is what evaluation needs to know of a kind, made once.
 type form struct {
 	spec   hcldec.ObjectSpec
+	body   *hcl.BodySchema // of spec, and of dynamic blocks
 	typ    cty.Type
 	nulls  map[string]cty.Value // the value where nothing is written
 	secret []string             // attributes that are never shown
@@ -221,6 +222,7 @@ func (c *Config) form(k *schema.Kind) *form {
 			f.secret = append(f.secret, k.Attrs[i].Name)
 		}
 	}
+	f.body = withDynamic(hcldec.ImpliedSchema(f.spec))
 	c.forms[k] = f
 	return f
 }
@@ -248,7 +250,7 @@ func (b *block) decodeHeader() hcl.Diagnostics {
 
 // decodeWritten finds what is written in the body. What is wrong with it is reported when it is evaluated.
 func (b *block) decodeWritten() {
-	written, problems := b.body.Content(withDynamic(hcldec.ImpliedSchema(b.form.spec)))
+	written, problems := b.body.Content(b.form.body)
 	b.attrs, b.nested = written.Attributes, written.Blocks
 	b.dynamic = slices.ContainsFunc(b.nested, func(n *hcl.Block) bool { return n.Type == dynamicType })
 	b.spec = b.form.spec
