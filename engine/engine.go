@@ -170,7 +170,7 @@ func actual(snap *store.Snapshot) []plan.Actual {
 	for i, o := range snap.Objects {
 		out[i] = plan.Actual{
 			ID: o.ID, Kind: o.Kind, Spec: o.Spec, Applied: o.Applied, Address: o.Address, Stack: o.Stack,
-			Revision: int64(o.Revision), Tombstone: o.Tombstone, Protected: o.Protected,
+			Revision: int64(o.Revision), Tombstone: o.Tombstone, Protected: o.Protected, Sensitive: o.Sensitive,
 		}
 	}
 	return out

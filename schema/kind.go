@@ -121,6 +121,15 @@ func (k *Kind) Block(name string) (*Block, bool) {
 	return nil, false
 }
 
+// Secret reports whether the attribute of that name, or something in the block, is secret.
+func (k *Kind) Secret(name string) bool {
+	if a, ok := k.Attr(name); ok {
+		return a.Secret
+	}
+	b, ok := k.Block(name)
+	return ok && slices.ContainsFunc(b.Attrs, func(a Attr) bool { return a.Secret })
+}
+
 // Names lists the attributes and then the blocks, in the order of documentation.
 func (k *Kind) Names() []string {
 	names := make([]string, 0, len(k.Attrs)+len(k.Blocks))

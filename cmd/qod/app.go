@@ -37,6 +37,7 @@ func newRoot(a *app) *cobra.Command {
 		SilenceUsage: true, SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.prepare(cmd) },
 	}
+	root.SetFlagErrorFunc(flagError)
 	flags := root.PersistentFlags()
 	flags.StringVarP(&a.chdir, "chdir", "C", ".", "work in this `DIRECTORY`")
 	flags.StringVar(&a.settingsFile, "config", "", "read settings from this `FILE`; qod config lists them")

@@ -61,7 +61,7 @@ func newDestroy(a *app) *cobra.Command {
 		Short:   "Destroy everything the stack owns",
 		Long:    "destroy is apply with nothing desired: nodes drain and stop, databases and their data go, then the rows.",
 		Example: "  qod destroy\n  qod destroy --auto-approve\n  qod destroy --target pool.bi",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 	}
 	flags, how := selectionFlags(a, cmd), addApplyFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

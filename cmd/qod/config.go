@@ -15,7 +15,7 @@ func newConfig(a *app) *cobra.Command {
 		Long: "config prints every setting with its value, where that comes from, and the variable that sets it. A flag wins over\n" +
 			"an environment variable, that over the file of --config, that over the default. Secrets are not shown.",
 		Example: "  qod config\n  qod config --config server.hcl",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "SETTING\tVALUE\tSOURCE\tVARIABLE")

@@ -19,7 +19,7 @@ func newConsole(a *app) *cobra.Command {
 			"objects, outputs of modules and functions. It changes nothing and looks at no state. exit or Ctrl-D ends it.\n" +
 			"Away from a terminal the first error ends it, with exit code 1.",
 		Example: "  qod console\n  echo 'pool.bi.memory' | qod console",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 	}
 	vars := varFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

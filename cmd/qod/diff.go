@@ -76,11 +76,13 @@ func (p *past) diff(args []string, stack string) (difference, error) {
 	if err != nil {
 		return d, err
 	}
-	d.changes = history.Diff(before, after)
+	ever := history.EverConcealed(p.Snapshot, p.applies)
+	d.changes = history.Diff(before, after, ever)
 	if stack != "" {
 		d.changes = slices.DeleteFunc(d.changes, func(c history.Change) bool { return !c.Of(stack) })
 		now := p.Outputs[stack]
-		d.outputs = history.DiffOutputs(history.OutputsAt(now, p.applies, stack, d.from), history.OutputsAt(now, p.applies, stack, d.to))
+		was, is := history.OutputsAt(now, p.applies, stack, d.from), history.OutputsAt(now, p.applies, stack, d.to)
+		d.outputs = history.DiffOutputs(stack, was, is, ever)
 	}
 	return d, nil
 }

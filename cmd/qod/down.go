@@ -22,7 +22,7 @@ func newDown(a *app) *cobra.Command {
 		Long: "down stops what runs for this working directory, and nothing else: serve first, then nodes, then the private\n" +
 			"Postgres. Data stays; apply or serve starts everything again. With --purge the data goes too.",
 		Example: "  qod down\n  qod down --purge",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 	}
 	purge := cmd.Flags().Bool("purge", false, "remove the state directory with all data as well")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return a.down(cmd.Context(), *purge) }

@@ -14,7 +14,7 @@ func newDrift(a *app) *cobra.Command {
 			"nothing has drifted, with 2 when something has, and with 1 when that cannot be told. A change of the\n" +
 			"configuration is no drift.",
 		Example: "  qod drift\n  qod drift --json",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 	}
 	flags := selectionFlags(a, cmd)
 	asJSON := jsonFlags(cmd, "print what has drifted as JSON, described in docs/reference/plan-json.md")

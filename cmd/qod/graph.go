@@ -22,7 +22,7 @@ func newGraph(a *app) *cobra.Command {
 		Long: "graph prints the objects of the configuration and what each needs, for dot and other programs that draw DOT.\n" +
 			"With --type plan it has what a plan changes, coloured by what is done, and the neighbours of that.",
 		Example: "  qod graph | dot -Tsvg > graph.svg\n  qod graph --type plan",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 	}
 	vars := varFlags(cmd)
 	of := cmd.Flags().String("type", "config", "`WHAT` to draw: config or plan")

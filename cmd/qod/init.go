@@ -21,7 +21,7 @@ func newInit(a *app) *cobra.Command {
 			"QOD_DATABASE_URL names one, DuckDB's extensions, and the lock file of the stack. In a directory without a\n" +
 			"configuration it writes a first one. Run again it changes nothing.",
 		Example: "  qod init --stack sales\n  qod init --extensions-from ./extensions",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 	}
 	stack := cmd.Flags().String("stack", "", "`NAME` of the stack of a new configuration; default: that of the directory")
 	from := cmd.Flags().String("extensions-from", "", "take DuckDB's extensions from this `DIRECTORY` instead of DuckDB's repository")

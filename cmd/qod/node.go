@@ -27,7 +27,7 @@ func newNode(a *app) *cobra.Command {
 		Short: "Be a node: run by serve and apply, not by people",
 		Long: "node runs one DuckDB behind Flight SQL. Its configuration comes by descriptor 3 and its listener by\n" +
 			"descriptor 4, from the process that starts it.",
-		Args: cobra.NoArgs, Hidden: true,
+		Args: noArguments, Hidden: true,
 		// A node has no home, no state directory and no settings: all it is told comes by descriptor.
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			a.log = slog.New(slog.NewTextHandler(a.stderr, nil))

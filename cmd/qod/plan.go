@@ -23,7 +23,7 @@ func newPlan(a *app) *cobra.Command {
 			"as well, only when something has drifted.",
 		Example: "  qod plan\n  qod plan --out next.qodplan && qod apply next.qodplan\n  qod plan --destroy\n" +
 			"  qod plan --target pool.bi",
-		Args: cobra.NoArgs,
+		Args: noArguments,
 	}
 	flags := addPlanFlags(a, cmd)
 	out := cmd.Flags().String("out", "", "save the plan to this `FILE`, for apply")

@@ -28,7 +28,7 @@ func newServe(a *app) *cobra.Command {
 		Long: "serve keeps databases and nodes as the store says, and takes Arrow Flight SQL from clients. Nodes outlive it.\n" +
 			"A second serve on the same host routes and never acts; it takes over when the first ends.",
 		Example: "  qod serve\n  qod serve --detach\n  qod serve --flight-listen 127.0.0.1:0 --http-listen 127.0.0.1:0",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 	}
 	detached := cmd.Flags().Bool("detach", false, "start in the background and return once it is healthy")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/qod-io/qod/engine/history"
 	"github.com/qod-io/qod/engine/plan"
 	"github.com/qod-io/qod/engine/store"
 	"github.com/qod-io/qod/schema"
@@ -201,7 +202,7 @@ func describeStack(snap *store.Snapshot, stack string) (*storedStack, error) {
 			so.Status = &o.Status
 		}
 		var err error
-		if so.Values, so.Sensitive, err = plan.ShowValue(o.Kind, o.Spec, nothing); err != nil {
+		if so.Values, so.Sensitive, err = plan.ShowValue(o.Kind, o.Spec, o.Conceals); err != nil {
 			return nil, fmt.Errorf("show %s: %w", o.Addr(), err)
 		}
 		d.Objects = append(d.Objects, so)
@@ -215,9 +216,6 @@ func describeStack(snap *store.Snapshot, stack string) (*storedStack, error) {
 	}
 	return d, nil
 }
-
-// nothing conceals nothing beyond the secrets of the kind.
-func nothing(string) bool { return false }
 
 func owned(snap *store.Snapshot, stack string) []store.Object {
 	var list []store.Object
@@ -256,32 +254,28 @@ func remarks(o store.Object) string {
 func objectText(o store.Object) []byte {
 	f := hclwrite.NewEmptyFile()
 	body := f.Body().AppendNewBlock(o.Kind.Name, []string{o.Addr().Name()}).Body()
-	writeAttrs(body, o.Kind.Attrs, o.Spec)
-	for i := range o.Kind.Blocks {
-		b := &o.Kind.Blocks[i]
-		v := o.Spec.GetAttr(b.Name)
+	for _, name := range o.Kind.Names() {
+		v := o.Spec.GetAttr(name)
+		a, isAttr := o.Kind.Attr(name)
 		switch {
-		case v.IsNull():
-		case b.Single:
-			writeAttrs(body.AppendNewBlock(b.Name, nil).Body(), b.Attrs, v)
+		case v.IsNull() || isAttr && a.StoredAs != "":
+		case o.Conceals(name):
+			body.SetAttributeRaw(name, raw("(sensitive value)"))
+		case isAttr:
+			body.SetAttributeValue(name, v)
 		default:
-			for _, item := range v.AsValueSlice() {
-				writeAttrs(body.AppendNewBlock(b.Name, nil).Body(), b.Attrs, item)
+			for _, block := range history.Blocks(v) {
+				writeBlock(body.AppendNewBlock(name, nil).Body(), block)
 			}
 		}
 	}
 	return hclwrite.Format(f.Bytes())
 }
 
-func writeAttrs(body *hclwrite.Body, attrs []schema.Attr, v cty.Value) {
-	for _, a := range attrs {
-		value := v.GetAttr(a.Name)
-		switch {
-		case value.IsNull() || a.StoredAs != "":
-		case a.Secret:
-			body.SetAttributeRaw(a.Name, raw("(sensitive value)"))
-		default:
-			body.SetAttributeValue(a.Name, value)
+func writeBlock(body *hclwrite.Body, v cty.Value) {
+	for it := v.ElementIterator(); it.Next(); {
+		if key, value := it.Element(); !value.IsNull() {
+			body.SetAttributeValue(key.AsString(), value)
 		}
 	}
 }

@@ -163,13 +163,13 @@ func (a *app) show(o store.Object, last store.Apply) {
 	a.printf("%s {\n", history.Header(o))
 	for _, name := range o.Kind.Names() {
 		v := o.Spec.GetAttr(name)
-		if _, isBlock := o.Kind.Block(name); isBlock && !history.Hidden(o, name) {
+		if _, isBlock := o.Kind.Block(name); isBlock && !o.Conceals(name) {
 			a.showBlocks(name, v)
 			continue
 		}
 		switch {
 		case v.IsNull():
-		case history.Hidden(o, name):
+		case o.Conceals(name):
 			a.printf("  %s = (sensitive value)\n", name)
 		default:
 			a.printf("  %s = %s\n", name, history.Literal(v))

@@ -25,7 +25,7 @@ func newStatus(a *app) *cobra.Command {
 		Long: "status asks every node now. One that does not answer is shown with the time it was last seen, and with what\n" +
 			"is known of it.",
 		Example: "  qod status",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 	}
 	serving := cmd.Flags().Bool("serving", false, "only say whether a serve runs: exit code 0, or 1 when none does")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -18,7 +18,7 @@ func newValidate(a *app) *cobra.Command {
 		Long: "validate reads and evaluates the configuration, and says what is wrong with it. It needs no state and no network.\n" +
 			"Objects of other stacks are only looked up by plan.",
 		Example: "  qod validate\n  qod validate -C examples/modules\n  qod validate --json",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 	}
 	vars := varFlags(cmd)
 	asJSON := cmd.Flags().Bool("json", false, "print what is wrong as JSON")

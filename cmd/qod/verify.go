@@ -31,7 +31,7 @@ func newVerify(a *app) *cobra.Command {
 		Long: "verify checks the configuration, the state and the rights on it, the objects that are referred to by name, databases\n" +
 			"and data directories, DuckDB's extensions, the program that nodes run, and certificates. It writes nothing.",
 		Example: "  qod verify\n  qod verify --json",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 	}
 	vars := varFlags(cmd)
 	inJSON := cmd.Flags().Bool("json", false, "print the checks as JSON")
@@ -191,7 +191,12 @@ func unknownCatalogs(o schema.Object, databases map[schema.Addr]bool) []string {
 	}
 	var wrong []string
 	for _, p := range role.Permission {
-		if addr := schema.NewAddr(lakes, role.Tenant, p.Catalog); p.Catalog != "*" && !databases[addr] {
+		addr := schema.NewAddr(lakes, role.Tenant, p.Catalog)
+		switch {
+		case p.Catalog == "*" || databases[addr]:
+		case slices.Contains(o.Sensitive, "permission"):
+			wrong = append(wrong, "a permission names a database that does not exist; its name is sensitive")
+		default:
 			wrong = append(wrong, fmt.Sprintf("a permission names %s, which does not exist", addr))
 		}
 	}

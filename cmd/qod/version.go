@@ -15,7 +15,7 @@ func newVersion(a *app) *cobra.Command {
 		Short:   "Print versions of qod, DuckDB and the wire protocol",
 		Long:    "version prints the versions of qod, of the DuckDB in its nodes, of the protocol between its parts, and of Go.",
 		Example: "  qod version",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			a.printf("qod %s\nDuckDB %s\nwire protocol %d\n%s\n", version, node.EngineVersion, wire.Version, runtime.Version())
 			return nil

@@ -17,8 +17,8 @@ const consoleFile = "<expression>"
 // is marked, as [FormatValue] knows; the value must be printed by nothing else.
 func (d *Desired) Value(expr string) (cty.Value, hcl.Diagnostics) {
 	e := d.root
-	d.files[consoleFile] = &hcl.File{Bytes: []byte(expr)}
 	parsed, diags := hclsyntax.ParseExpression([]byte(expr), consoleFile, hcl.InitialPos)
+	d.files[consoleFile] = e.module.config.masked(consoleFile, &hcl.File{Bytes: []byte(expr)}, diags.HasErrors())
 	if diags.HasErrors() {
 		return cty.DynamicVal, diags
 	}

@@ -161,9 +161,9 @@ func Masked(name string, src []byte) []byte {
 	c.modules = []*module{c.root}
 	hides := c.hides(name)
 	m := masker{
-		secrets: c.secretNames(), onlyTop: !IsConfig(name), broken: !isJSON(name), // which variables are sensitive, other files may say
-		hides:    func(name string) bool { return name == "default" || hides(name) },
-		defaults: func(hcl.Range) bool { return false },
+		secrets: c.secretNames(), onlyTop: !isConfig(name), broken: !isJSON(name), // which variables are sensitive, other files may say
+		hides:     func(name string) bool { return name == "default" || hides(name) },
+		sensitive: mayBeSensitive,
 	}
 	m.run(src, name, nil)
 	return []byte(maskedText(src, 0, len(src), m.masks))

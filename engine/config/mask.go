@@ -36,7 +36,7 @@ func (c *Config) masked(name string, file *hcl.File, broken bool) *hcl.File {
 	nav := &navigation{find: sync.OnceValues(func() (masks, secret []hcl.Range) {
 		m := masker{
 			secrets: append(c.secretNames(), "default"), hides: c.hides(name),
-			defaults: c.sensitiveDefaults(), onlyTop: !IsConfig(name), broken: broken,
+			sensitive: c.inSensitiveBlock(), onlyTop: !isConfig(name), broken: broken,
 		}
 		m.run(file.Bytes, name, c.plainNames(name))
 		return m.masks, m.secret
@@ -120,28 +120,45 @@ func (c *Config) hides(file string) func(name string) bool {
 	}
 }
 
-// sensitiveDefaults returns whether a place is in the block of a sensitive variable, whose default must not
-// be shown.
-func (c *Config) sensitiveDefaults() func(hcl.Range) bool {
-	return func(rng hcl.Range) bool {
-		hidden := func(v *variable) bool { return v.sensitive && extent(v.src).Overlaps(rng) }
+// inSensitiveBlock returns whether an argument at a place is in the block of a sensitive variable or output,
+// whose default or value must not be shown.
+func (c *Config) inSensitiveBlock() func(block, name string, rng hcl.Range) bool {
+	return func(_, name string, rng hcl.Range) bool {
+		if !mayBeValue(name) {
+			return false
+		}
+		variable := func(v *variable) bool { return v.sensitive && extent(v.src).Overlaps(rng) }
+		output := func(o *output) bool { return (o.sensitive || o.ephemeral) && extent(o.src).Overlaps(rng) }
 		return slices.ContainsFunc(c.modules, func(m *module) bool {
-			return slices.ContainsFunc(m.variables, hidden) || slices.ContainsFunc(m.misnamed, hidden)
+			return slices.ContainsFunc(m.variables, variable) || slices.ContainsFunc(m.misnamed, variable) ||
+				slices.ContainsFunc(m.outputs, output)
 		})
 	}
 }
 
+// mayBeSensitive is inSensitiveBlock where nothing is known of other files, nor of modules.
+func mayBeSensitive(block, name string, _ hcl.Range) bool {
+	switch block {
+	case "output":
+		return mayBeValue(name)
+	case "module":
+		return !slices.Contains(reservedNames(), name)
+	}
+	return false
+}
+
 // masker finds the masks of one file.
 type masker struct {
-	json     bool
-	tokens   hclsyntax.Tokens
-	secrets  []string
-	hides    func(name string) bool
-	defaults func(hcl.Range) bool
-	broken   bool // it does not parse, so that every default may be a sensitive variable's
-	onlyTop  bool // names inside of values mean nothing
-	masks    []hcl.Range
-	secret   []hcl.Range
+	json    bool
+	tokens  hclsyntax.Tokens
+	secrets []string
+	hides   func(name string) bool
+	// sensitive is asked about arguments of top-level blocks.
+	sensitive func(block, name string, at hcl.Range) bool
+	broken    bool // it does not parse, so that every default may be a sensitive variable's
+	onlyTop   bool // names inside of values mean nothing
+	masks     []hcl.Range
+	secret    []hcl.Range
 }
 
 // run goes through a file. plain lists the words that are shown of JSON that does not parse.
@@ -163,16 +180,19 @@ func (m *masker) run(src []byte, name string, plain []string) {
 }
 
 func (m *masker) runHCL() {
-	depth := 0
+	depth, top := 0, ""
 	for i, t := range m.tokens {
 		depth += nesting(t.Type)
 		name, end := m.nameAt(i)
+		if depth == 0 && t.Type == hclsyntax.TokenIdent && (i == 0 || m.is(i-1, hclsyntax.TokenNewline) || m.is(i-1, hclsyntax.TokenComment)) {
+			top = name
+		}
 		if m.onlyTop && depth > 0 {
 			continue
 		}
 		switch {
 		case name == "":
-		case m.is(end, hclsyntax.TokenEqual) && depth == 1 && mayBeDefault(name) && m.defaults(t.Range):
+		case m.is(end, hclsyntax.TokenEqual) && depth == 1 && m.sensitive(top, name, t.Range):
 			m.mask(end+1, true)
 		case m.is(end, hclsyntax.TokenEqual) && m.broken && name == "default":
 			m.mask(end+1, true)
@@ -206,7 +226,7 @@ func (m *masker) runJSON() {
 		label := depth == 2 && top != "locals" && m.is(i+3, hclsyntax.TokenOBrace)
 		switch {
 		case m.onlyTop && depth > 1 || !m.onlyTop && (depth == 1 || label):
-		case mayBeDefault(name) && m.defaults(t.Range) || m.hides(name):
+		case m.sensitive(top, name, t.Range) || m.hides(name):
 			m.mask(i+3, true)
 		}
 	}
@@ -243,9 +263,10 @@ func (m *masker) maskWords(src []byte, file string, plain []string) {
 	}
 }
 
-// mayBeDefault is true for the argument default of a variable and for what it may be a misspelling of.
-func mayBeDefault(name string) bool {
-	others := []string{"type", "description", "sensitive", "ephemeral", "nullable", "validation", "condition", "error_message"}
+// mayBeValue is true for the argument default of a variable, for the value of an output, and for what may be a
+// misspelling of them.
+func mayBeValue(name string) bool {
+	others := []string{"type", "description", "sensitive", "ephemeral", "nullable", "validation", "condition", "error_message", "depends_on"}
 	return !slices.Contains(others, name)
 }
 

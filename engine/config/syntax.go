@@ -24,6 +24,9 @@ func IsConfig(file string) bool {
 	return strings.HasSuffix(file, hclSuffix) || strings.HasSuffix(file, jsonSuffix)
 }
 
+// isConfig is IsConfig, and true for what is typed at the console.
+func isConfig(file string) bool { return IsConfig(file) || file == consoleFile }
+
 // header is the range that names a block: in JSON the innermost label, or else what first tells the block
 // from others of its type.
 func header(b *hcl.Block) hcl.Range {

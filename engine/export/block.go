@@ -82,8 +82,7 @@ func (f *fields) forEach() expr {
 
 // hides reports whether a value must not be written.
 func (m member) hides(k *schema.Kind, name string) bool {
-	a, ok := k.Attr(name)
-	return ok && a.Secret || slices.Contains(m.Sensitive, name)
+	return k.Secret(name) || slices.Contains(m.Sensitive, name)
 }
 
 func (w *writer) writeAttr(b *block, f *fields, a *schema.Attr) {

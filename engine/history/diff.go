@@ -50,8 +50,14 @@ func (c Change) Of(stack string) bool {
 }
 
 // Diff lists what differs between two times, in the order of snapshots. What went comes before what was made
-// in its place.
-func Diff(before, after []store.Object) []Change {
+// in its place. Both sides of a change conceal what is concealed at any time.
+func Diff(before, after []store.Object, ever Concealed) []Change {
+	changes := diff(before, after)
+	ever.conceal(changes)
+	return changes
+}
+
+func diff(before, after []store.Object) []Change {
 	was, is := byID(before), byID(after)
 	var changes []Change
 	add := func(c Change) {
@@ -168,16 +174,10 @@ func (c Change) Attrs() []Attr {
 		if absent(a.Before) && absent(a.After) || a.Before.RawEquals(a.After) {
 			continue
 		}
-		a.Hidden = c.Before != nil && Hidden(*c.Before, name) || c.After != nil && Hidden(*c.After, name)
+		a.Hidden = c.Before != nil && c.Before.Conceals(name) || c.After != nil && c.After.Conceals(name)
 		attrs = append(attrs, a)
 	}
 	return attrs
-}
-
-// Hidden reports whether the attribute of an object must not be shown.
-func Hidden(o store.Object, name string) bool {
-	a, ok := o.Kind.Attr(name)
-	return ok && a.Secret || slices.Contains(o.Sensitive, name)
 }
 
 func absent(v cty.Value) bool {
@@ -190,8 +190,15 @@ type OutputChange struct {
 	Before, After *schema.Output
 }
 
-// DiffOutputs lists the outputs that differ, by name. Both are as snapshots have them.
-func DiffOutputs(before, after []schema.Output) []OutputChange {
+// DiffOutputs lists the outputs of a stack that differ, by name. Both are as snapshots have them. What is
+// sensitive at any time is so in the result.
+func DiffOutputs(stack string, before, after []schema.Output, ever Concealed) []OutputChange {
+	changes := diffOutputs(before, after)
+	ever.concealOutputs(stack, changes)
+	return changes
+}
+
+func diffOutputs(before, after []schema.Output) []OutputChange {
 	names := map[string]*OutputChange{}
 	var order []string
 	at := func(name string) *OutputChange {

@@ -75,7 +75,8 @@ func OutputsAt(outputs []schema.Output, applies []store.Apply, stack string, rev
 	return outputs
 }
 
-// Step is a commit with what it changed.
+// Step is a commit with what it changed. Where that has since become sensitive, its Note, which shows the
+// values of then, is another one.
 type Step struct {
 	store.Apply
 	Changes []Change
@@ -90,6 +91,7 @@ func (s Step) Touches(stack string) bool {
 
 // Steps returns what each commit changed, newest first. It takes a snapshot, and all commits up to it.
 func Steps(snap *store.Snapshot, applies []store.Apply) []Step {
+	ever := EverConcealed(snap, applies)
 	at := byID(snap.Objects)
 	outputs := maps.Clone(snap.Outputs)
 	if outputs == nil {
@@ -106,10 +108,14 @@ func Steps(snap *store.Snapshot, applies []store.Apply) []Step {
 				after = append(after, is)
 			}
 		}
-		s := Step{Apply: a, Changes: Diff(before, after)}
+		s := Step{Apply: a, Changes: diff(before, after)}
 		if a.Outputs != nil {
-			s.Outputs = DiffOutputs(a.Outputs, outputs[a.Stack])
+			s.Outputs = diffOutputs(a.Outputs, outputs[a.Stack])
 			outputs[a.Stack] = a.Outputs
+		}
+		objects, results := ever.conceal(s.Changes), ever.concealOutputs(a.Stack, s.Outputs)
+		if objects || results {
+			s.Note = withheldNote
 		}
 		undo(at, a)
 		steps = append(steps, s)

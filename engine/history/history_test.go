@@ -226,7 +226,7 @@ func TestStepsAndText(t *testing.T) {
 			t.Errorf("%q is shown", secret)
 		}
 	}
-	whole := history.Diff(p.at(1), p.at(5))
+	whole := history.Diff(p.at(1), p.at(5), history.EverConcealed(p.snapshot(), p.applies()))
 	raw, err := history.EncodeChanges(whole)
 	if err != nil {
 		t.Fatal(err)

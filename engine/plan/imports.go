@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
@@ -104,18 +105,21 @@ func (b *builder) nearest(addr schema.Addr) string {
 	return schema.DidYouMean(addr.String(), known)
 }
 
-// blockOf writes the block that describes a stored object. Secrets are left out: nobody can read them.
+// blockOf writes the block that describes a stored object, without what must not be shown.
 func blockOf(to schema.Address, p *pair) string {
 	file := hclwrite.NewEmptyFile()
 	body := file.Body().AppendNewBlock(to.Kind, []string{to.Name}).Body()
 	for _, a := range p.kind.Attrs {
 		v := p.have.Spec.GetAttr(a.Name)
-		if absent(v) || a.Secret || a.Name == "name" && v.AsString() == to.Name {
+		if absent(v) || p.conceals(a.Name) || a.Name == "name" && v.AsString() == to.Name {
 			continue
 		}
 		body.SetAttributeValue(a.Name, v)
 	}
 	for _, block := range p.kind.Blocks {
+		if p.conceals(block.Name) {
+			continue
+		}
 		for _, v := range blocks(p.have.Spec.GetAttr(block.Name)) {
 			nested := body.AppendNewBlock(block.Name, nil).Body()
 			for _, a := range block.Attrs {
@@ -126,6 +130,11 @@ func blockOf(to schema.Address, p *pair) string {
 		}
 	}
 	return string(hclwrite.Format(file.Bytes()))
+}
+
+// conceals reports whether a stored attribute or block must not be shown.
+func (p *pair) conceals(name string) bool {
+	return p.kind.Secret(name) || slices.Contains(p.have.Sensitive, name)
 }
 
 // movedBlock writes a moved block.

@@ -206,7 +206,7 @@ func ShowValue(k *schema.Kind, v cty.Value, conceals func(name string) bool) (js
 		switch {
 		case isAttr && a.StoredAs != "":
 			delete(fields, name)
-		case secret(k, name) || conceals(name):
+		case k.Secret(name) || conceals(name):
 			fields[name], sensitive[name] = json.RawMessage("null"), true
 		}
 	}
@@ -231,7 +231,7 @@ func describeDrift(d Drift) (DriftedAttr, error) {
 	if !ok {
 		return out, fmt.Errorf("there is no kind %q", d.Addr.Kind)
 	}
-	out.Sensitive = out.Sensitive || secret(k, d.Attr.Name)
+	out.Sensitive = out.Sensitive || k.Secret(d.Attr.Name)
 	if out.Sensitive {
 		return out, nil
 	}

@@ -82,6 +82,8 @@ type Actual struct {
 	Tombstone      bool
 	// Protected objects are destroyed only by a removed block that says so.
 	Protected bool
+	// Sensitive lists the attributes outside the kind's secrets that must not be shown.
+	Sensitive []string
 }
 
 // Addr returns the object's address.

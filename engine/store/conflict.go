@@ -2,7 +2,6 @@ package store
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -68,8 +67,7 @@ func differences(seen, now *Object, who string) []string {
 		if was.RawEquals(is) {
 			continue
 		}
-		a, ok := now.Kind.Attr(name)
-		if ok && a.Secret || slices.Contains(seen.Sensitive, name) || slices.Contains(now.Sensitive, name) {
+		if seen.Conceals(name) || now.Conceals(name) {
 			out = append(out, fmt.Sprintf("%s was changed (%s)", name, who))
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -43,6 +44,11 @@ type Object struct {
 
 // Addr returns the object's address.
 func (o Object) Addr() schema.Addr { return o.Kind.Addr(o.Spec) }
+
+// Conceals reports whether the attribute or block of that name must not be shown.
+func (o Object) Conceals(name string) bool {
+	return o.Kind.Secret(name) || slices.Contains(o.Sensitive, name)
+}
 
 // Complete returns the object's value with defaults in place. Stored objects have passed their kind's
 // checks, so a problem means a damaged row.

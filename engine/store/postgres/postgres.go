@@ -13,6 +13,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -95,7 +96,9 @@ const connectTimeout = 5 * time.Second
 func connect(ctx context.Context, cfg Config, params map[string]string) (*Store, error) {
 	parsed, err := pgxpool.ParseConfig(cfg.URL)
 	if err != nil {
-		return nil, fmt.Errorf("read database URL: %w", err)
+		// The error quotes the URL, and cannot always tell what in a bad one is the password.
+		return nil, errors.New("read database URL: it is not of the form postgres://USER:PASSWORD@HOST:PORT/DATABASE, with what is " +
+			"special in the password percent-encoded")
 	}
 	log := cfg.Log
 	if log == nil {
