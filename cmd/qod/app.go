@@ -23,6 +23,7 @@ type app struct {
 	chdir, settingsFile string // flags of the root
 	paths               *paths
 	log                 *slog.Logger
+	plain               bool // no colour, whatever the terminal can do
 	acting              acting
 	compact             bool // warnings in one line each
 }
@@ -43,6 +44,7 @@ func newRoot(a *app) *cobra.Command {
 	flags.StringVar(&a.settingsFile, "config", "", "read settings from this `FILE`; qod config lists them")
 	must(root.MarkPersistentFlagDirname("chdir"))
 	completeFiles(root, "config")
+	flags.BoolVar(&a.plain, "no-color", false, "print without colour, as with NO_COLOR in the environment")
 	addFlags(flags)
 	hideSettings(root)
 	for i, g := range groups(a) {
@@ -112,6 +114,14 @@ func terminal(stream any) bool {
 	}
 	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
 	return err == nil
+}
+
+// colored reports whether what is written to the stream may have colour: it is a terminal that knows
+// colour, and nobody asked for none (no-color.org).
+func (a *app) colored(stream any) bool {
+	none, _ := a.env("NO_COLOR")
+	kind, _ := a.env("TERM")
+	return !a.plain && none == "" && kind != "dumb" && terminal(stream)
 }
 
 // printf writes to standard output. Its errors are those of a closed pipe, and nothing can be said then.

@@ -227,8 +227,12 @@ func (a *app) ask(ctx context.Context, word string) error {
 	}()
 	select {
 	case <-ctx.Done():
+		a.printf("\n")
 		return errInterrupted
 	case line := <-answer:
+		if !strings.HasSuffix(line, "\n") {
+			a.printf("\n")
+		}
 		if strings.TrimSpace(line) != "yes" {
 			return errors.New("not confirmed: nothing was changed")
 		}

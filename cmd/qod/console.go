@@ -72,7 +72,7 @@ func (a *app) answer(c *configuration, text string) error {
 	}
 	value, diags := c.Value(strings.TrimSuffix(text, "\n"))
 	if len(diags) > 0 {
-		_ = config.WriteDiagnostics(a.stderr, diags, c.Files(), terminal(a.stderr)) // as elsewhere: a closed pipe
+		_ = config.WriteDiagnostics(a.stderr, diags, c.Files(), a.colored(a.stderr)) // as elsewhere: a closed pipe
 	}
 	if diags.HasErrors() {
 		return errConfiguration

@@ -72,7 +72,8 @@ func (p *paths) serve(pid int) (presence, bool) {
 func withoutDetach(args []string) []string {
 	var out []string
 	for _, arg := range args {
-		if arg != "--detach" && !strings.HasPrefix(arg, "--detach=") {
+		name, _, _ := strings.Cut(arg, "=")
+		if name != "--detach" && name != "-detach" { // with one dash as well: the child must not detach again
 			out = append(out, arg)
 		}
 	}

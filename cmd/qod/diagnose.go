@@ -13,7 +13,7 @@ import (
 // diagnose prints diagnostics with their places. With --compact-warnings each warning is one line.
 func (a *app) diagnose(diags hcl.Diagnostics, files map[string]*hcl.File) {
 	if !a.compact {
-		_ = config.WriteDiagnostics(a.stderr, diags, files, terminal(a.stderr)) // nothing can be said on a closed pipe
+		_ = config.WriteDiagnostics(a.stderr, diags, files, a.colored(a.stderr)) // nothing can be said on a closed pipe
 		return
 	}
 	var rest hcl.Diagnostics
@@ -36,7 +36,7 @@ func (a *app) diagnose(diags hcl.Diagnostics, files map[string]*hcl.File) {
 		}
 		fmt.Fprintf(a.stderr, "Warning: %s%s%s\n", summary, places[summary][0], more)
 	}
-	_ = config.WriteDiagnostics(a.stderr, rest, files, terminal(a.stderr))
+	_ = config.WriteDiagnostics(a.stderr, rest, files, a.colored(a.stderr))
 }
 
 func place(d *hcl.Diagnostic) string {

@@ -92,5 +92,5 @@ func (a *app) printDiff(d difference, asJSON bool) error {
 		return a.printChanges(changesJSON{From: &d.from, To: &d.to}, d.changes, d.outputs)
 	}
 	a.printf("From revision %d to revision %d:\n\n", d.from, d.to)
-	return history.Text{Color: terminal(a.stdout)}.Write(a.stdout, d.changes, d.outputs)
+	return history.Text{Color: a.colored(a.stdout)}.Write(a.stdout, d.changes, d.outputs)
 }

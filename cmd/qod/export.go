@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/qod-io/qod/engine/config"
 	"github.com/qod-io/qod/engine/export"
 	"github.com/qod-io/qod/engine/store"
 	"github.com/qod-io/qod/schema"
@@ -177,17 +176,8 @@ func noObject(objects []store.Object, name string) error {
 
 // stackName returns the given name, or that of the directory's configuration, which need not be complete.
 func (a *app) stackName(given string) (string, error) {
-	if given != "" {
-		return given, nil
-	}
-	loaded, diags := config.Load(a.paths.Dir)
-	if desired, _ := loaded.Evaluate(config.Inputs{Env: a.env}); desired.Stack != "" {
-		return desired.Stack, nil
-	}
-	if diags.HasErrors() {
-		_ = config.WriteDiagnostics(a.stderr, diags, loaded.Files(), terminal(a.stderr)) // as elsewhere: a closed pipe
-	}
-	return "", errors.New("no configuration here says which stack is meant: give --stack NAME")
+	stack, err := a.ownStack(scope{stack: &given})
+	return stack.Name, err
 }
 
 // writeDocument prints a document, or writes it to a file that must not exist yet.

@@ -164,7 +164,7 @@ func (f *formatter) stream() error {
 func (f *formatter) format(name string, src []byte) ([]byte, bool) {
 	out, diags := config.Format(name, src)
 	// Without the files, whose broken text may be a secret.
-	config.WriteDiagnostics(f.stderr, diags, nil, terminal(f.stderr))
+	config.WriteDiagnostics(f.stderr, diags, nil, f.colored(f.stderr))
 	f.broken = f.broken || diags.HasErrors()
 	return out, !diags.HasErrors()
 }

@@ -159,7 +159,7 @@ func (a *app) showStep(p *past, steps []history.Step, text string, asJSON bool) 
 		a.printf("\nWhat was said before it:\n\n%s\n", indent(s.Note))
 	}
 	a.printf("\nWhat it changed:\n\n")
-	return history.Text{Color: terminal(a.stdout)}.Write(a.stdout, s.Changes, s.Outputs)
+	return history.Text{Color: a.colored(a.stdout)}.Write(a.stdout, s.Changes, s.Outputs)
 }
 
 // written says when, by whom and from where a commit was made.

@@ -34,12 +34,13 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(stderr)
+	root.SetFlagErrorFunc(flagError)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0
 	}
 	if exit := (exitError{}); !errors.As(err, &exit) || exit.err != nil {
-		fmt.Fprintln(stderr, "Error:", err)
+		fmt.Fprintln(stderr, "Error:", plainer(err))
 	}
 	return exitCode(err)
 }

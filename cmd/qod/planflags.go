@@ -68,6 +68,10 @@ func addresses(flag string, texts []string) ([]schema.Address, error) {
 	for _, text := range texts {
 		address, err := schema.ParseAddress(text)
 		if err != nil {
+			if name, isName := schema.ParseAddr(text); isName == nil && strings.Contains(name.Path, "/") {
+				return nil, fmt.Errorf("--%s: %s is the name of an object: want its address in the configuration, as in %s.LABEL; "+
+					"qod state list --id prints both", flag, text, name.Kind)
+			}
 			return nil, fmt.Errorf("--%s: %w", flag, err)
 		}
 		out = append(out, address)

@@ -102,7 +102,9 @@ func (a *app) planBack(ctx context.Context, w *world, stack store.Stack, text st
 		}
 	}
 	a.printf("Back to revision %d:\n\n", rev)
-	if err := (plan.Text{Color: terminal(a.stdout)}).Write(a.stdout, p.Plan); err != nil {
+	if p.Empty() && !p.Failed() {
+		a.printf("No changes. Stack %q is as it was then.\n", stack.Name)
+	} else if err := (plan.Text{Color: a.colored(a.stdout)}).Write(a.stdout, p.Plan); err != nil {
 		return nil, err
 	}
 	a.report(&configuration{Desired: &config.Desired{}}, p.Problems)

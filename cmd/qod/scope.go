@@ -38,7 +38,7 @@ func (a *app) ownStack(s scope) (store.Stack, error) {
 		name = loaded.Stack()
 	}
 	if name == "" {
-		return store.Stack{}, fmt.Errorf("no file in %s names a stack: go where its configuration is, or use --stack", a.paths.Dir)
+		return store.Stack{}, fmt.Errorf("no file in %s names a stack: go where its configuration is, or say which with --stack", a.paths.Dir)
 	}
 	lineage, err := readLineage(a.paths.Dir, name)
 	return store.Stack{Name: name, Lineage: lineage}, err

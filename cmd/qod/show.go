@@ -87,7 +87,7 @@ func (a *app) showPlan(ctx context.Context, w *world, name string, asJSON bool) 
 		return a.writePlan(p.Plan, diagnostics)
 	}
 	a.printf("Plan of %s for stack %q.\n\n", p.Created.Local().Format(time.DateTime), p.Stack)
-	if err := (plan.Text{Color: terminal(a.stdout)}).Write(a.stdout, p.Plan); err != nil {
+	if err := (plan.Text{Color: a.colored(a.stdout)}).Write(a.stdout, p.Plan); err != nil {
 		return err
 	}
 	if note != "" {
@@ -161,11 +161,9 @@ type storedObject struct {
 }
 
 func (a *app) showStack(ctx context.Context, w *world, stack string, asJSON bool) error {
-	if stack == "" {
-		c, _, _ := a.read(nil) // only the name counts: the values of variables are not known here
-		if stack = c.Stack; stack == "" {
-			return errors.New("the configuration here names no stack: say which with --stack")
-		}
+	stack, err := a.stackName(stack)
+	if err != nil {
+		return err
 	}
 	snap, err := w.store.Snapshot(ctx)
 	if err != nil {

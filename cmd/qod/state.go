@@ -20,6 +20,7 @@ func newState(a *app) *cobra.Command {
 			"never the objects; both are commits, and in the history.",
 	}
 	cmd.AddCommand(newStateList(a), newStateShow(a), newStateMove(a), newStateForget(a))
+	onlyGroups(cmd)
 	return cmd
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"text/tabwriter"
@@ -146,7 +147,7 @@ func (a *app) printPool(o store.Object, rows []store.Node, reports map[string]no
 		all++
 		r := reports[row.ID]
 		if r.err != nil {
-			fmt.Fprintf(table, "  %s\t%s\tsilent, %s\t%d\n", row.ID[:8], row.Role, lastSeen(row), row.PID)
+			fmt.Fprintf(table, "  %s\t%s\tsilent, %s\t%s\t\t\t\t\t\t\t\n", row.ID[:8], row.Role, lastSeen(row), process(row.PID))
 			continue
 		}
 		now := row.Phase
@@ -162,6 +163,14 @@ func (a *app) printPool(o store.Object, rows []store.Node, reports map[string]no
 		return nil
 	}
 	return table.Flush()
+}
+
+// process names a process that may not have been started.
+func process(pid int) string {
+	if pid == 0 {
+		return "-"
+	}
+	return strconv.Itoa(pid)
 }
 
 func lastSeen(row store.Node) string {

@@ -60,7 +60,7 @@ func (a *app) planTeller(asJSON bool) teller {
 }
 
 func (t *text) planned(p *plan.Plan, c *configuration) error {
-	if err := (plan.Text{Color: terminal(t.out)}).Write(t.out, p); err != nil {
+	if err := (plan.Text{Color: t.colored(t.out)}).Write(t.out, p); err != nil {
 		return err
 	}
 	if c != nil && len(p.Problems) > 0 {

@@ -63,6 +63,9 @@ func (a *app) wait(ctx context.Context, addresses []string, o *waitOptions) erro
 		return err
 	}
 	defer w.Close()
+	if w.imagined && o.what != "gone" {
+		return errNoState // and this look does not see it being made
+	}
 	limit, every := time.NewTimer(o.timeout), time.NewTicker(waitEvery)
 	defer limit.Stop()
 	defer every.Stop()
@@ -98,9 +101,6 @@ func isAddress(name string) bool {
 
 // unconverged says what of a stack, or of the named objects, is not as the store says.
 func unconverged(ctx context.Context, w *world, stack string, names []string) ([]string, error) {
-	if w.imagined {
-		return []string{"there is no state yet"}, nil
-	}
 	pending, err := w.engine.Pending(ctx, stack)
 	if err != nil {
 		return nil, err

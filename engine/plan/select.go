@@ -15,7 +15,7 @@ func (b *builder) narrow() {
 	if !s.Partial() {
 		return
 	}
-	all := b.all()
+	all, known := b.all(), len(b.found)
 	targets, excluded := b.named(s.Targets, all, "target"), b.named(s.Exclude, all, "exclude")
 	if len(s.Targets) > 0 {
 		for _, p := range all {
@@ -27,6 +27,9 @@ func (b *builder) narrow() {
 	}
 	if len(excluded) > 0 {
 		b.drop(all, excluded)
+	}
+	if len(b.found) > known {
+		return // an address that there is not: no part of it is planned
 	}
 	b.problem(nil, Problem{
 		Warning: true, Summary: "The plan is partial",

@@ -49,7 +49,11 @@ func (t Text) changes(out *strings.Builder, p *Plan) {
 	if len(p.Changes) == 0 || p.Mode == RefreshOnly { // then the drift says all
 		return
 	}
-	fmt.Fprintf(out, "qod will do the following for stack %q:\n\n", p.Stack)
+	if p.Failed() {
+		fmt.Fprintf(out, "qod planned the following for stack %q, and refuses to do it for the errors below:\n\n", p.Stack)
+	} else {
+		fmt.Fprintf(out, "qod will do the following for stack %q:\n\n", p.Stack)
+	}
 	for _, c := range p.Changes {
 		t.change(out, c)
 	}

@@ -55,7 +55,7 @@ func (t Text) summary(out *strings.Builder, p *Plan) {
 func nothing(p *Plan) string {
 	switch {
 	case p.Failed():
-		return "There is no plan: see the errors above."
+		return "There is no plan: see the errors below."
 	case p.Mode == Destroy && p.Unchanged > 0:
 		return fmt.Sprintf("No changes. Nothing of what was selected of stack %q is left to destroy.", p.Stack)
 	case p.Mode == Destroy:

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/qod-io/qod/engine/store"
+	"github.com/qod-io/qod/runtime/wire"
+	"github.com/qod-io/qod/schema"
+)
+
+// What is wrong with flags is said in words, and with the way out.
+func TestFlagErrors(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for line, want := range map[string]string{
+		"plan --traget=pool.bi":          "unknown flag --traget: did you mean --target?",
+		"plan -traget=pool.bi":           "unknown flag -traget: did you mean --target?",
+		"plan -input=false":              "unknown flag -input: qod asks for nothing",
+		"apply -refresh=false":           "unknown flag -refresh: every plan reads",
+		"plan --zzzzzz":                  "unknown flag --zzzzzz: see qod plan --help",
+		"apply --parallelism x":          `--parallelism "x": want a whole number`,
+		"apply --lock-timeout 3":         `--lock-timeout "3": want a duration like 90s`,
+		"apply --auto-approve=perhaps":   `--auto-approve "perhaps": want true or false`,
+		"plan --var memory":              `--var "memory": want NAME=VALUE`,
+		"plan --destroy --refresh-only":  "--destroy and --refresh-only exclude each other",
+		"plan --target user.acme/bob":    "user.acme/bob is the name of an object: want its address in the configuration, as in user.LABEL",
+		"plan --target pool":             `parse address "pool"`,
+		"state lst":                      `qod state has no command "lst". Did you mean "list"?`,
+		"wait --for ever":                `--for "ever": want converged or gone`,
+		"plan --target pool.bi --out":    "flag needs an argument: --out",
+		"serve --flight-listen= -nosuch": "unknown flag -nosuch",
+	} {
+		code, out := command(t, "", strings.Fields(line)...)
+		if code != 1 || !strings.Contains(out, want) {
+			t.Errorf("qod %s: exit code %d, want 1 with %q:\n%s", line, code, want, out)
+		}
+	}
+	if code, out := command(t, "", "state"); code != 0 || !strings.Contains(out, "qod state [command]") {
+		t.Errorf("qod state: exit code %d:\n%s", code, out)
+	}
+}
+
+// The process that serve --detach starts does not detach again, however the flag is written.
+func TestDetachesOnce(t *testing.T) {
+	got := withoutDetach([]string{"serve", "--detach", "-detach", "-detach=true", "--detach=true", "-C", "detach"})
+	if want := []string{"serve", "-C", "detach"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestColor(t *testing.T) {
+	pty, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("no pseudo terminals here: ", err)
+	}
+	defer pty.Close()
+	for name, tt := range map[string]struct {
+		env   map[string]string
+		plain bool
+		want  bool
+	}{
+		"terminal":       {want: true},
+		"empty NO_COLOR": {env: map[string]string{"NO_COLOR": "", "TERM": "xterm"}, want: true},
+		"NO_COLOR":       {env: map[string]string{"NO_COLOR": "1"}},
+		"dumb":           {env: map[string]string{"TERM": "dumb"}},
+		"flag":           {plain: true},
+	} {
+		a := &app{plain: tt.plain, env: func(name string) (string, bool) { v, ok := tt.env[name]; return v, ok }}
+		if got := a.colored(pty); got != tt.want {
+			t.Errorf("%s: %t", name, got)
+		}
+		if a.colored(&strings.Builder{}) {
+			t.Errorf("%s: colour although it is no terminal", name)
+		}
+	}
+}
+
+// A node that does not answer has a row as wide as the others.
+func TestStatusOfSilentNodes(t *testing.T) {
+	out := &strings.Builder{}
+	a := &app{stdout: out}
+	kind, _ := schema.Lookup("pool")
+	rows := []store.Node{{ID: "11111111", PoolID: "p", Role: "dual"}, {ID: "22222222", PoolID: "p", Role: "dual", PID: 4711}}
+	reports := map[string]nodeReport{"11111111": {err: os.ErrClosed}, "22222222": {Status: wire.Status{Ready: true, PID: 4711}}}
+	if err := a.printPool(store.Object{ID: "p", Kind: kind, Spec: kind.Empty()}, rows, reports); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	head, silent, serving := lines[1], lines[2], lines[3]
+	at := strings.Index(head, "PID")
+	if silent[at] != '-' || serving[at] != '4' || strings.Index(head, "MEMORY") != strings.Index(serving, "0 MiB") {
+		t.Errorf("columns:\n%s", out)
+	}
+}
