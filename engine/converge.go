@@ -32,10 +32,19 @@ func (e *NotConvergedError) Error() string {
 	for _, f := range e.Pending {
 		lines = append(lines, fmt.Sprintf("  %s: %s", f.Addr, f.Message))
 	}
-	if e.Cause != nil {
+	if e.Cause != nil && !e.lists(e.Cause.Error()) {
 		lines = append(lines, "last error: "+e.Cause.Error())
 	}
+	if !errors.Is(e.Cause, ErrInterrupted) {
+		lines = append(lines, "What is done is kept. Mend the cause and run qod apply again: it goes on from here.")
+	}
 	return strings.Join(lines, "\n")
+}
+
+// lists reports whether what is pending says the reason of an error, as in "verb object: reason", already.
+func (e *NotConvergedError) lists(cause string) bool {
+	_, reason, ok := strings.Cut(cause, ": ")
+	return ok && slices.ContainsFunc(e.Pending, func(f plan.Finding) bool { return strings.HasSuffix(f.Message, reason) })
 }
 
 func (e *NotConvergedError) Unwrap() error { return e.Cause }

@@ -15,6 +15,7 @@ import (
 	"github.com/qod-io/qod/engine"
 	"github.com/qod-io/qod/engine/plan"
 	"github.com/qod-io/qod/engine/store"
+	"github.com/qod-io/qod/schema"
 )
 
 // fleet is a Runtime that says what a test has it say.
@@ -236,5 +237,24 @@ func (o *outside) fail(name string, err error) {
 	delete(o.fails, name)
 	if err != nil {
 		o.fails[name] = err
+	}
+}
+
+// A cause is told once, and the way out always.
+func TestNotConvergedSaysTheWayOut(t *testing.T) {
+	finding := plan.Finding{Addr: schema.Addr{Kind: "tenant_db", Path: "acme/sales"}, Message: "not provisioned yet: disk full"}
+	for name, tt := range map[string]struct {
+		cause error
+		want  string
+	}{
+		"listed": {errors.New("provision tenant_db.acme/sales: disk full"), "Mend the cause and run qod apply again"},
+		"other":  {errors.New("read nodes: no route"), "last error: read nodes: no route\nWhat is done is kept."},
+		"none":   {nil, "Mend the cause and run qod apply again"},
+		"told":   {engine.ErrInterrupted, "last error: interrupted: run qod apply again, it goes on from here"},
+	} {
+		got := (&engine.NotConvergedError{Pending: []plan.Finding{finding}, Cause: tt.cause}).Error()
+		if !strings.Contains(got, tt.want) || strings.Count(got, "disk full") != 1 || strings.Count(got, "run qod apply again") != 1 {
+			t.Errorf("%s: %s", name, got)
+		}
 	}
 }

@@ -75,7 +75,7 @@ func (a *app) evaluate(vars []config.Given) (*configuration, error) {
 // read evaluates the working directory's configuration. It is only good for its stack's name when the
 // diagnostics have errors. The files are their sources.
 func (a *app) read(vars []config.Given) (*configuration, hcl.Diagnostics, map[string]*hcl.File) {
-	loaded, diags := config.Load(a.paths.Dir)
+	loaded, diags := config.Load(a.paths.Shown)
 	desired, more := loaded.Evaluate(config.Inputs{Given: vars, Env: a.env, Now: time.Now()})
 	diags = append(diags, more...)
 	if desired.Stack == systemStack {

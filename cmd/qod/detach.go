@@ -51,12 +51,22 @@ func (a *app) detach(ctx context.Context) error {
 		}
 		select {
 		case err := <-exited:
-			return fmt.Errorf("serve ended at once (%w); the end of its log %s:\n%s", cmp.Or(err, errUnexpected), logFile, tail(logFile))
+			return fmt.Errorf("%sserve ended at once (%w); the end of its log %s:\n%s", another(a.paths.serves()), cmp.Or(err, errUnexpected),
+				logFile, tail(logFile))
 		case <-ctx.Done():
 			return fmt.Errorf("serve is not healthy after %s: see %s and run qod down", detachLimit, filepath.Clean(logFile))
 		case <-time.After(detachEvery):
 		}
 	}
+}
+
+// another says that a serve runs already, which is likely why one more does not.
+func another(serves []presence) string {
+	if len(serves) == 0 {
+		return ""
+	}
+	s := serves[0]
+	return fmt.Sprintf("serve runs here already, as process %d with Flight SQL on %s; qod down ends it. The new ", s.PID, s.Flight)
 }
 
 // serve returns the presence of the serve that runs as this process.

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/qod-io/qod/engine/store"
 	"github.com/qod-io/qod/runtime/wire"
@@ -92,5 +95,39 @@ func TestStatusOfSilentNodes(t *testing.T) {
 	at := strings.Index(head, "PID")
 	if silent[at] != '-' || serving[at] != '4' || strings.Index(head, "MEMORY") != strings.Index(serving, "0 MiB") {
 		t.Errorf("columns:\n%s", out)
+	}
+}
+
+// Places are named as seen from where qod runs.
+func TestPlacesAreShort(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for _, at := range []string{".", "prod"} {
+		if err := os.MkdirAll(at, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(at, "main.qod.hcl"), []byte("qod {\n  stak = \"s\"\n}\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		want := "\n  on " + filepath.Join(at, "main.qod.hcl") + " line 2, in qod:\n"
+		if code, out := command(t, "", "-C", at, "validate"); code != 1 || !strings.Contains(out, want) {
+			t.Errorf("-C %s: exit code %d, want 1 with %q:\n%s", at, code, want, out)
+		}
+	}
+}
+
+func TestWaitingNamesTheOtherProcess(t *testing.T) {
+	out := &strings.Builder{}
+	a := &app{stdout: out}
+	held := &store.HeldError{Name: "outside", Holder: "process 7 on host-1", Since: time.Now()}
+	newText(a).held(fmt.Errorf("acquire lease: %w", held))
+	if got := out.String(); !strings.HasPrefix(got, "  Waiting for process 7 on host-1, which ") || strings.Contains(got, "lease") {
+		t.Errorf("%q", got)
+	}
+	if got := another([]presence{{PID: 7, Flight: "localhost:31338"}}); !strings.Contains(got, "process 7 with Flight SQL on localhost:31338") {
+		t.Errorf("%q", got)
+	}
+	if got := another(nil); got != "" {
+		t.Errorf("%q although no other serve runs", got)
 	}
 }

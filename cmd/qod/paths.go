@@ -17,17 +17,19 @@ const pointer = ".qod"
 
 // paths are the places on this host that belong to one working directory.
 type paths struct {
-	Dir string // the working directory
+	Dir   string // the working directory
+	Shown string // the same as people write it: from where qod runs, where that is shorter
 	*Settings
 }
 
 // newPaths fills in the settings that default to places.
 func newPaths(dir string, s *Settings) (*paths, error) {
+	shown := filepath.Clean(dir)
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("find working directory: %w", err)
 	}
-	p := &paths{Dir: dir, Settings: s}
+	p := &paths{Dir: dir, Shown: shown, Settings: s}
 	if p.StateDir == "" {
 		if p.StateDir, err = defaultStateDir(dir); err != nil {
 			return nil, err

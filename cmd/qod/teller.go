@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/qod-io/qod/engine"
 	"github.com/qod-io/qod/engine/plan"
+	"github.com/qod-io/qod/engine/store"
 	"github.com/qod-io/qod/schema"
 )
 
@@ -74,7 +76,13 @@ func (t *text) aside(format string, args ...any) { fmt.Fprintf(t.out, format, ar
 
 func (t *text) committed() { t.aside("\nCommitted.\n") }
 
-func (t *text) held(err error) { t.aside("  Waiting for another process: %s\n", err) }
+func (t *text) held(err error) {
+	if by := (*store.HeldError)(nil); errors.As(err, &by) {
+		t.aside("  Waiting for %s, which makes and removes what is outside the store since %s\n", by.Holder, by.Since.Local().Format(time.TimeOnly))
+		return
+	}
+	t.aside("  Waiting for another process: %s\n", err)
+}
 
 // pending prints what is new or different.
 func (t *text) pending(all []plan.Finding, elapsed time.Duration) {

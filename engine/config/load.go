@@ -51,7 +51,7 @@ func Load(dir string) (*Config, hcl.Diagnostics) {
 	if len(names) == 0 {
 		c.failed = true
 		return c, failure("No configuration files", fmt.Sprintf(
-			"The directory %s has no files named *%s or *%s. `qod init` writes a first one.", dir, hclSuffix, jsonSuffix))
+			"%s has no files named *%s or *%s. `qod init` writes a first one.", inWords(dir), hclSuffix, jsonSuffix))
 	}
 	diags := l.readAuto(autoNames)
 	diags = append(diags, l.read(c.root, names)...)
@@ -60,6 +60,14 @@ func Load(dir string) (*Config, hcl.Diagnostics) {
 	diags = append(diags, guard(l.finish(), c.files, nil)...)
 	c.failed = diags.HasErrors()
 	return c, sorted(diags)
+}
+
+// inWords begins a sentence with a directory.
+func inWords(dir string) string {
+	if filepath.Clean(dir) == "." {
+		return "This directory"
+	}
+	return "The directory " + dir
 }
 
 // Files returns the files read so far, for [WriteDiagnostics].

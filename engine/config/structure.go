@@ -162,8 +162,8 @@ func (c *Config) checkStack() hcl.Diagnostics {
 	if c.stackRange.Filename != "" || c.root.broken {
 		return nil
 	}
-	return failure("No stack", fmt.Sprintf("No file in %s says which stack its objects belong to. "+
-		"`qod init` writes it, or write:\n\n  qod {\n    stack = \"core\"\n  }", c.dir))
+	return failure("No stack", fmt.Sprintf("%s has no file that says which stack its objects belong to. "+
+		"`qod init` writes it, or write:\n\n  qod {\n    stack = \"core\"\n  }", inWords(c.dir)))
 }
 
 func (m *module) addLocals(b *hcl.Block) hcl.Diagnostics {
