@@ -211,7 +211,8 @@ func (d *draft) resolve(a schema.Addr) (string, bool) {
 	return id, ok && !d.touched(id)
 }
 
-// resolveWritten looks up what the written objects refer to.
+// resolveWritten looks up what the written objects refer to. A name that means another object than before is
+// a change, also in a value that is the same.
 func (d *draft) resolveWritten() error {
 	for _, id := range d.order {
 		o, stays := d.after[id]
@@ -227,8 +228,22 @@ func (d *draft) resolveWritten() error {
 			refs = append(refs, ObjectRef{From: id, Attr: ref.Attr, To: to})
 		}
 		d.refs[id] = refs
+		if o.Revision != d.next && !sameRefs(refs, d.rows.refs[id]) {
+			o.Revision = d.next
+			d.after[id] = o
+		}
 	}
 	return nil
+}
+
+// sameRefs compares references in any order: those of a set are in that of the names, which may change.
+func sameRefs(a, b []ObjectRef) bool {
+	order := func(refs []ObjectRef) []ObjectRef {
+		return slices.SortedFunc(slices.Values(refs), func(a, b ObjectRef) int {
+			return cmp.Or(cmp.Compare(a.Attr, b.Attr), cmp.Compare(a.To, b.To))
+		})
+	}
+	return slices.Equal(order(a), order(b))
 }
 
 // keepReferrers makes sure that objects which the change does not name still refer to what they did,

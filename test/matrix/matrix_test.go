@@ -1,5 +1,8 @@
 // Package matrix tries every attribute of every kind through plan and apply, on a real Postgres, with real
 // lakes and nodes. Its rows are generated from the Kinds, so an attribute without a sample fails.
+//
+// Each row writes its plans, as text and as JSON, to the golden file of its kind. After each apply nothing
+// is left to do, doing it again changes nothing, and the export asks for what there is.
 package matrix
 
 import (
@@ -13,7 +16,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
 
+	"github.com/qod-io/qod/engine"
 	"github.com/qod-io/qod/engine/plan"
 	"github.com/qod-io/qod/schema"
 	"github.com/qod-io/qod/test/pgtest"
@@ -23,8 +28,7 @@ var update = flag.Bool("update", false, "write the golden plans")
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
-// Each world runs all rows; what it prints must be the same in all of them.
-func TestMatrix(t *testing.T) {
+func TestEveryAttributeHasASample(t *testing.T) {
 	for _, kind := range schema.Kinds() {
 		for _, name := range kind.Names() {
 			if _, ok := samples()[kind.Name][name]; !ok {
@@ -32,11 +36,16 @@ func TestMatrix(t *testing.T) {
 			}
 		}
 	}
-	for name, c := range map[string]struct {
+}
+
+// Each world runs all rows; what it prints must be the same in both.
+func TestMatrix(t *testing.T) {
+	for _, c := range []struct {
+		name        string
 		parallelism int
 		seed        uint64
-	}{"1 in order": {1, 0}, "16 shuffled": {16, 20261130}} {
-		t.Run(name, func(t *testing.T) {
+	}{{"1 in order", 1, 0}, {"16 shuffled", 16, 20261130}} {
+		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, c.parallelism, c.seed)
 			other := w.stack("base")
 			other.apply(t, base)
@@ -44,7 +53,9 @@ func TestMatrix(t *testing.T) {
 				t.Run(kind.Name, func(t *testing.T) {
 					r := &rows{stack: w.stack("matrix"), kind: kind}
 					r.run(t)
-					golden(t, kind.Name, r.out.String())
+					if !t.Failed() {
+						golden(t, kind.Name, r.out)
+					}
 				})
 			}
 			other.destroy(t)
@@ -54,14 +65,14 @@ func TestMatrix(t *testing.T) {
 }
 
 // golden compares the plans of a kind with the reviewed ones.
-func golden(t *testing.T, kind, got string) {
+func golden(t *testing.T, kind string, got txtar.Archive) {
 	t.Helper()
-	path := filepath.Join("testdata", kind+".txt")
+	path := filepath.Join("testdata", kind+".txtar")
 	if *update {
 		if os.Getenv("CI") != "" {
 			t.Fatal("golden plans are reviewed: -update is refused in CI")
 		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+		if err := os.WriteFile(path, txtar.Format(&got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -69,7 +80,7 @@ func golden(t *testing.T, kind, got string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
+	if diff := cmp.Diff(string(want), string(txtar.Format(&got))); diff != "" {
 		t.Errorf("the plans differ (-want +got):\n%s", diff)
 	}
 }
@@ -78,124 +89,154 @@ func golden(t *testing.T, kind, got string) {
 type rows struct {
 	*stack
 	kind *schema.Kind
-	out  strings.Builder
+	out  txtar.Archive
 }
 
 func (r *rows) run(t *testing.T) {
 	for _, name := range r.kind.Names() {
-		t.Run(name, func(t *testing.T) { r.attribute(t, name) })
+		r.row(t, name, func(t *testing.T) { r.attribute(t, name) })
 	}
-	t.Run("all at once", r.everything)
-	t.Run("import", r.imported)
-	t.Run("removed by others", r.removedByOthers)
+	r.row(t, "all at once", r.everything)
+	r.row(t, "imported", r.imported)
+	r.row(t, "of another stack", r.takenOver)
+	r.row(t, "deleted by somebody else", r.deletedByOthers)
 	if r.kind.Holds != "" {
-		t.Run("protected by its data", r.holds)
+		r.row(t, "its data", r.holds)
 	}
+	r.row(t, "renamed", r.renamed)
+	r.row(t, "replaced", r.replaced)
+	r.row(t, "swapped", r.swapped)
+	r.row(t, "in two tenants", r.twins)
+	r.row(t, "another tenant", r.movedAway)
+	r.row(t, "its tenant renamed", r.tenantRenamed)
 }
 
-// attribute creates an object with A, changes A to B, takes the attribute out, has somebody else change
-// it, and destroys the object.
+// row runs one row and ends what it made.
+func (r *rows) row(t *testing.T, title string, f func(*testing.T)) {
+	t.Run(title, func(t *testing.T) {
+		before := len(r.out.Files)
+		f(t)
+		if len(r.out.Files) > before {
+			r.record(t, title+": destroy", r.destroy(t))
+		}
+	})
+}
+
+// attribute creates an object with A, changes A to B, takes the attribute out, and has somebody else change
+// it.
 func (r *rows) attribute(t *testing.T, name string) {
 	s := samples()[r.kind.Name][name]
-	a := r.body(map[string]string{name: s.A}, s.With)
+	a := r.body(s.With, map[string]string{name: s.A})
 	r.step(t, name+" = A", a)
-	r.becomes(t, name, s, a)
-	if !s.Required {
-		r.step(t, name+" taken out", r.body(map[string]string{name: ""}, s.With))
-	}
+	r.inAnotherCase(t, name, s)
 	if s.Only == "" {
+		r.becomes(t, name, s, a)
+	}
+	if !s.Required {
+		r.step(t, name+" taken out", r.body(s.With, map[string]string{name: ""}))
+	}
+	if s.Only == "" && r.kind.EffectOf(name) != schema.Replace { // else it would be another object
 		r.drift(t, name, s, a)
 	}
-	r.end(t, name)
 }
 
 func (r *rows) becomes(t *testing.T, name string, s sample, a map[string]string) {
-	if s.Only != "" {
-		return
-	}
-	b := r.body(map[string]string{name: s.B}, s.With, s.WithB)
+	b := r.body(s.With, map[string]string{name: s.B}, s.WithB)
 	if r.kind.Holds != "" && r.kind.EffectOf(name) == schema.Replace {
-		p := r.plan(t, r.source(b))
-		if !p.Failed() {
-			t.Fatalf("%s.%s would replace an object with data", r.kind.Name, name)
-		}
-		r.record(name+" = B is refused", p)
+		r.refused(t, name+" = B is refused", r.source(b))
 		return
 	}
 	r.step(t, name+" = B", b)
 	r.step(t, name+" = A again", a)
 }
 
+// inAnotherCase writes a name as it is not stored: it means the same.
+func (r *rows) inAnotherCase(t *testing.T, name string, s sample) {
+	a, ok := r.kind.Attr(name)
+	if !ok || a.Ref == "" && !(name == "name" && r.kind.Name == "user") {
+		return
+	}
+	b := r.body(s.With, map[string]string{name: strings.ToUpper(s.A)})
+	if p := r.compared(t, r.source(b), engine.PlanOptions{}); !p.Empty() || p.Failed() {
+		t.Errorf("%s.%s in another case is a change:\n%s", r.kind.Name, name, text(p))
+	}
+}
+
 // drift has somebody else set the attribute to B.
 func (r *rows) drift(t *testing.T, name string, s sample, a map[string]string) {
-	if r.kind.EffectOf(name) == schema.Replace {
-		return // such a change makes another object of it, which Commit has no write for
-	}
 	r.apply(t, r.source(a))
-	r.somebodySets(t, r.kind, name, r.value(t, r.body(map[string]string{name: s.B}, s.With, s.WithB)).GetAttr(name))
+	r.somebodySets(t, r.kind, name, r.value(t, r.body(s.With, map[string]string{name: s.B}, s.WithB)).GetAttr(name))
 	p := r.plan(t, r.source(a))
 	if len(p.Drift) == 0 {
 		t.Errorf("%s.%s was changed by somebody else, and the plan does not say so", r.kind.Name, name)
 	}
-	r.record(name+" changed by somebody else", p)
+	r.record(t, name+" changed by somebody else", p)
+	r.record(t, name+" changed by somebody else: refresh only",
+		r.planned(t, r.source(a), engine.PlanOptions{Mode: plan.RefreshOnly}).Plan)
 	r.apply(t, r.source(a))
-	r.settled(t, a)
+	if s.Kept {
+		r.carryOut(t, r.planned(t, r.source(a), engine.PlanOptions{Mode: plan.RefreshOnly}))
+		r.apply(t, r.source(r.body(s.With, map[string]string{name: s.B}, s.WithB)))
+		return
+	}
+	r.settled(t, r.source(a))
 }
 
 // everything creates an object with each attribute's A where they go together.
 func (r *rows) everything(t *testing.T) {
-	all := map[string]string{}
-	with := map[string]string{}
+	all, with := map[string]string{}, map[string]string{}
 	for _, name := range r.kind.Names() {
 		s := samples()[r.kind.Name][name]
-		if s.With == nil && name != "password_verifier" {
-			all[name] = s.A
+		if s.Apart {
+			continue
 		}
+		all[name] = s.A
 		maps.Copy(with, s.With)
 	}
-	if r.kind.Name == "pool_grant" {
-		with = nil
-	}
-	full := r.body(with, all)
-	r.step(t, "all at once", full)
-	r.end(t, "all at once")
+	r.step(t, "all at once", r.body(all, with))
 }
 
-// imported takes over an object that nobody owns, and one of another stack.
+// imported takes over an object that nobody owns.
 func (r *rows) imported(t *testing.T) {
-	body := r.body(nil)
-	r.apply(t, r.source(body))
+	source := r.source(r.body())
+	r.apply(t, source)
 	id := r.object(t, r.kind).Addr()
 	r.forget(t, r.kind)
-	block := fmt.Sprintf("import {\n  to = %s.it\n  id = %q\n}\n", r.kind.Name, id.Path)
-	p := r.plan(t, r.source(body))
-	if !p.Failed() {
-		t.Errorf("%s belongs to nobody, and a plan takes it without an import", id)
-	}
-	r.stepSource(t, "import", r.source(body)+block, body)
-	r.end(t, "import")
+	r.refused(t, "without an import it is refused", source)
+	r.stepSource(t, "import", source+importBlock(r.kind, id))
+	r.settled(t, source)
 }
 
-// removedByOthers deletes the object's row behind the configuration's back.
-func (r *rows) removedByOthers(t *testing.T) {
-	body := r.body(nil)
+// takenOver imports the object of another stack.
+func (r *rows) takenOver(t *testing.T) {
+	donor := r.world.stack("donor")
+	body := strings.TrimPrefix(r.source(r.body()), head(r.Name))
+	donor.apply(t, head(donor.Name)+body)
+	id := donor.object(t, r.kind).Addr()
+	r.refused(t, "of another stack without an import it is refused", head(r.Name)+body)
+	r.stepSource(t, "import from another stack", head(r.Name)+body+importBlock(r.kind, id))
+	if p := donor.planned(t, head(donor.Name), engine.PlanOptions{Mode: plan.Destroy}); !p.Empty() {
+		t.Errorf("the stack that gave %s away would still destroy it:\n%s", id, text(p.Plan))
+	}
+}
+
+func importBlock(kind *schema.Kind, id schema.Addr) string {
+	return fmt.Sprintf("\nimport {\n  to = %s.it\n  id = %q\n}\n", kind.Name, id.Path)
+}
+
+// deletedByOthers deletes the object behind the configuration's back.
+func (r *rows) deletedByOthers(t *testing.T) {
+	body := r.body()
 	r.apply(t, r.source(body))
 	r.somebodyDeletes(t, r.kind)
 	r.step(t, "deleted by somebody else", body)
-	r.end(t, "deleted by somebody else")
 }
 
 // holds shows that data is not destroyed unless that was allowed before.
 func (r *rows) holds(t *testing.T) {
-	kept := r.body(map[string]string{r.kind.Holds: "false"})
-	r.apply(t, r.source(kept))
-	p := r.plan(t, head)
-	if !p.Failed() {
-		t.Errorf("a %s that holds data may be destroyed", r.kind.Name)
-	}
-	r.record("destroying its data is refused", p)
-	r.apply(t, r.source(r.body(nil)))
-	r.end(t, "its data")
+	r.apply(t, r.source(r.body(map[string]string{r.kind.Holds: "false"})))
+	r.refused(t, "destroying its data is refused", head(r.Name))
+	r.step(t, "destroying its data is allowed", r.body())
 }
 
 // body is the minimal block with other arguments in place; "" leaves one out.
@@ -213,12 +254,14 @@ func (r *rows) body(changes ...map[string]string) map[string]string {
 	return out
 }
 
-const head = "qod {\n  stack = \"matrix\"\n}\n\n"
+func head(stack string) string { return fmt.Sprintf("qod {\n  stack = %q\n}\n\n", stack) }
 
 // source writes a body as a configuration with that one block, labelled it.
-func (r *rows) source(body map[string]string) string {
+func (r *rows) source(body map[string]string) string { return head(r.Name) + r.block("it", body) }
+
+func (r *rows) block(label string, body map[string]string) string {
 	out := &strings.Builder{}
-	fmt.Fprintf(out, "%s%s \"it\" {\n", head, r.kind.Name)
+	fmt.Fprintf(out, "%s %q {\n", r.kind.Name, label)
 	for _, name := range slices.Sorted(maps.Keys(body)) {
 		if _, isBlock := r.kind.Block(name); isBlock {
 			fmt.Fprintf(out, "  %s {\n    %s\n  }\n", name, body[name])
@@ -226,40 +269,6 @@ func (r *rows) source(body map[string]string) string {
 		}
 		fmt.Fprintf(out, "  %s = %s\n", name, body[name])
 	}
-	out.WriteString("}\n")
+	out.WriteString("}\n\n")
 	return out.String()
-}
-
-// step plans, applies and shows that one apply was enough.
-func (r *rows) step(t *testing.T, title string, body map[string]string) {
-	t.Helper()
-	r.stepSource(t, title, r.source(body), body)
-}
-
-func (r *rows) stepSource(t *testing.T, title, source string, body map[string]string) {
-	t.Helper()
-	r.record(title, r.plan(t, source))
-	r.apply(t, source)
-	r.settled(t, body)
-}
-
-// settled shows that nothing is left to do, that doing it changes nothing, and that the export is what the
-// configuration says.
-func (r *rows) settled(t *testing.T, body map[string]string) {
-	t.Helper()
-	source := r.source(body)
-	if p := r.plan(t, source); !p.Empty() || p.Failed() {
-		t.Errorf("the plan after an apply is not empty:\n%s", text(p))
-	}
-	r.changesNothing(t, source)
-	r.exports(t, source)
-}
-
-func (r *rows) record(title string, p *plan.Plan) {
-	fmt.Fprintf(&r.out, "=== %s\n\n%s\n", title, text(p))
-}
-
-func (r *rows) end(t *testing.T, title string) {
-	t.Helper()
-	r.record(title+": destroy", r.destroy(t))
 }

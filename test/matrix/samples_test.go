@@ -10,6 +10,10 @@ type sample struct {
 	Only string
 	// Required arguments are not tried without a value.
 	Required bool
+	// Apart says that it does not go together with all others.
+	Apart bool
+	// Kept values are not set back where somebody else changed them: only a refresh makes that good.
+	Kept bool
 }
 
 // verifiers of two passwords.
@@ -114,7 +118,7 @@ func samples() map[string]map[string]sample {
 			"tenant_db":               {A: `"lake"`, B: `"second"`, Required: true},
 			"runtime":                 {A: `"local"`, Only: "nodes run on this host"},
 			"max_concurrent_per_node": {A: `8`, B: `16`},
-			"memory":                  {A: `"512MiB"`, B: `"1GiB"`},
+			"memory":                  {A: `"512MiB"`, B: `"768MiB"`, With: map[string]string{"nodes": "dual = 1"}},
 			"threads":                 {A: `1`, B: `3`},
 			"suspended":               disabled, "disabled": disabled,
 			"statement_timeout":    {A: `"1m"`, B: `"2m"`},
@@ -137,7 +141,7 @@ func samples() map[string]map[string]sample {
 				A: `"matrix-S3cret-1"`, B: `"matrix-S3cret-2"`, WithB: map[string]string{"password_version": "1"},
 			},
 			"password_version":  {A: `1`, B: `9007199254740992`, With: map[string]string{"password": `"matrix-S3cret-1"`}},
-			"password_verifier": {A: verifierA, B: verifierB},
+			"password_verifier": {A: verifierA, B: verifierB, Apart: true},
 			"email":             {A: `"ann@corp.com"`, B: `"o'neil@corp.com"`},
 			"admin":             disabled, "disabled": disabled,
 			"roles":  {A: `["reader"]`, B: `["writer"]`},
@@ -147,8 +151,8 @@ func samples() map[string]map[string]sample {
 			"tenant": {A: `"acme"`, B: `"other"`, Required: true},
 			"pool":   {A: `"bi"`, B: `"*"`, Required: true},
 			"user":   {A: `"ana"`, B: `"bob"`, Required: true},
-			"group":  {A: `"staff"`, B: `"guests"`, Required: true, With: map[string]string{"user": ""}, WithB: map[string]string{"user": ""}},
-			"role":   {A: `"reader"`, B: `"writer"`, Required: true, With: map[string]string{"user": ""}, WithB: map[string]string{"user": ""}},
+			"group":  {A: `"staff"`, B: `"guests"`, Required: true, Apart: true, With: map[string]string{"user": ""}},
+			"role":   {A: `"reader"`, B: `"writer"`, Required: true, Apart: true, With: map[string]string{"user": ""}},
 		},
 	}
 }

@@ -2,7 +2,11 @@ package matrix
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +16,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/zclconf/go-cty/cty"
+	"golang.org/x/tools/txtar"
 
 	"github.com/qod-io/qod/engine"
 	"github.com/qod-io/qod/engine/config"
@@ -28,7 +33,111 @@ type stack struct {
 }
 
 func (w *world) stack(name string) *stack {
-	return &stack{w, store.Stack{Name: name, Lineage: uuid.NewString()}}
+	return &stack{w, store.Stack{Name: name, Lineage: uuid.NewSHA1(uuid.NameSpaceURL, []byte(name)).String()}}
+}
+
+// step plans and applies, and shows that one apply was enough.
+func (r *rows) step(t *testing.T, title string, body map[string]string) {
+	t.Helper()
+	r.stepSource(t, title, r.source(body))
+}
+
+func (r *rows) stepSource(t *testing.T, title, source string) *plan.Plan {
+	t.Helper()
+	p := r.planned(t, source, engine.PlanOptions{})
+	r.record(t, title, p.Plan)
+	r.carryOut(t, p)
+	r.settled(t, source)
+	return p.Plan
+}
+
+// refused shows that a configuration has no plan.
+func (r *rows) refused(t *testing.T, title, source string) {
+	t.Helper()
+	p := r.plan(t, source)
+	if !p.Failed() {
+		t.Errorf("%s has a plan:\n%s", source, text(p))
+	}
+	r.record(t, title, p)
+}
+
+// settled shows that nothing is left to do, that doing it changes nothing, and that the export is what the
+// configuration says.
+func (r *rows) settled(t *testing.T, source string) {
+	t.Helper()
+	if p := r.compared(t, source, engine.PlanOptions{Mode: plan.RefreshOnly}); !p.Empty() || len(p.Drift) > 0 {
+		t.Errorf("nobody changed anything, and this would be taken as applied:\n%s", text(p))
+	}
+	r.refersWell(t)
+	r.changesNothing(t, source)
+	r.exports(t, source)
+}
+
+// record adds a plan to the golden ones, as text and as JSON with one change a line.
+func (r *rows) record(t *testing.T, title string, p *plan.Plan) {
+	t.Helper()
+	d, err := plan.NewDocument(p, "test", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := &bytes.Buffer{}
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	line := func(v any) {
+		if err := enc.Encode(v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range d.ResourceChanges {
+		if (c.ID == "") != (c.Change.Actions[0] == string(plan.Create)) {
+			t.Errorf("%s: a stored object has an id and a new one has none", c.Address)
+		}
+		c.ID = "" // another one in each run
+		line(c)
+	}
+	for _, c := range d.LiveChanges {
+		line(c)
+	}
+	for _, c := range d.Drift {
+		line(c)
+	}
+	line(d.Summary)
+	r.out.Files = append(r.out.Files, txtar.File{Name: title, Data: []byte(text(p))}, txtar.File{Name: title + ": json", Data: out.Bytes()})
+}
+
+// refersWell shows that the references kept for each object are those of its value.
+func (s *stack) refersWell(t *testing.T) {
+	t.Helper()
+	ids, want := map[schema.Addr]string{}, map[store.ObjectRef]bool{}
+	objects := s.objects(t)
+	for _, o := range objects {
+		if !o.Tombstone {
+			ids[o.Addr()] = o.ID
+		}
+	}
+	for _, o := range objects {
+		for _, ref := range o.Kind.Refs(o.Spec) {
+			if !o.Tombstone {
+				want[store.ObjectRef{From: o.ID, Attr: ref.Attr, To: ids[ref.To]}] = true
+			}
+		}
+	}
+	c := s.connect(t)
+	rows, err := c.Query(t.Context(), `SELECT from_id::text, attribute, to_id::text FROM qodstate_object_ref`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[store.ObjectRef])
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := map[store.ObjectRef]bool{}
+	for _, ref := range list {
+		have[ref] = true
+	}
+	if diff := cmp.Diff(want, have); diff != "" {
+		t.Errorf("references are not those of the values (-want +got):\n%s", diff)
+	}
 }
 
 // desired evaluates a configuration, which must be good.
@@ -50,21 +159,33 @@ func (s *stack) desired(t *testing.T, source string) *config.Desired {
 
 func (s *stack) plan(t *testing.T, source string) *plan.Plan {
 	t.Helper()
-	return s.planned(t, source, plan.Normal).Plan
+	return s.planned(t, source, engine.PlanOptions{}).Plan
 }
 
-func (s *stack) planned(t *testing.T, source string, mode plan.Mode) *engine.Plan {
+func (s *stack) planned(t *testing.T, source string, o engine.PlanOptions) *engine.Plan {
 	t.Helper()
-	p, err := s.engine.Plan(t.Context(), s.Stack, s.desired(t, source).Desired, engine.PlanOptions{Mode: mode})
+	p, err := s.engine.Plan(t.Context(), s.Stack, s.desired(t, source).Desired, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
+// compared plans without a look at the live world, which takes most of the time.
+func (s *stack) compared(t *testing.T, source string, o engine.PlanOptions) *plan.Plan {
+	t.Helper()
+	c := s.engine.Config
+	c.Runtime, c.Lifecycles = nil, nil
+	p, err := engine.New(c).Plan(t.Context(), s.Stack, s.desired(t, source).Desired, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Plan
+}
+
 func (s *stack) apply(t *testing.T, source string) {
 	t.Helper()
-	s.carryOut(t, s.planned(t, source, plan.Normal))
+	s.carryOut(t, s.planned(t, source, engine.PlanOptions{}))
 }
 
 func (s *stack) carryOut(t *testing.T, p *engine.Plan) {
@@ -75,7 +196,11 @@ func (s *stack) carryOut(t *testing.T, p *engine.Plan) {
 	if err := s.engine.Commit(t.Context(), p, engine.Who{By: "matrix"}, false); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.engine.Converge(t.Context(), s.Name, func([]plan.Finding) {}); err != nil {
+	defer s.nodes.rest()
+	err := s.engine.Converge(t.Context(), engine.Convergence{
+		Stack: s.Name, Pending: func([]plan.Finding) {}, Held: func(err error) { t.Error(err) },
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 }
@@ -83,7 +208,7 @@ func (s *stack) carryOut(t *testing.T, p *engine.Plan) {
 // destroy ends the stack, and shows that nothing of it is left.
 func (s *stack) destroy(t *testing.T) *plan.Plan {
 	t.Helper()
-	p := s.planned(t, "qod {\n  stack = \""+s.Name+"\"\n}\n", plan.Destroy)
+	p := s.planned(t, head(s.Name), engine.PlanOptions{Mode: plan.Destroy})
 	s.carryOut(t, p)
 	for _, o := range s.objects(t) {
 		if o.Stack == s.Name {
@@ -143,9 +268,12 @@ func (s *stack) somebodySets(t *testing.T, kind *schema.Kind, name string, v cty
 		Protected: o.Protected,
 	}
 	if a, ok := kind.Attr(name); ok && a.Secret {
-		secret := v.AsString()
-		v = cty.StringVal(s.sealer.Fingerprint(store.SecretKey{Object: o.ID, Attr: name}, []byte(secret)))
-		w.Secrets = map[string][]byte{name: []byte(secret)}
+		secret := []byte(v.AsString())
+		v = cty.StringVal(s.sealer.Fingerprint(store.SecretKey{Object: o.ID, Attr: name}, secret))
+		w.Secrets = map[string][]byte{name: secret}
+		if a.StoredAs != "" {
+			w.Secrets = map[string][]byte{a.StoredAs: []byte("what is derived from it")}
+		}
 	}
 	attrs[name] = v
 	w.Spec = cty.ObjectVal(attrs)
@@ -179,7 +307,11 @@ func (s *stack) somebodyDeletes(t *testing.T, kind *schema.Kind) {
 func (s *stack) changesNothing(t *testing.T, source string) {
 	t.Helper()
 	rows, calls := s.dump(t), s.changes.Load()
-	s.apply(t, source)
+	p := s.planned(t, source, engine.PlanOptions{})
+	if !p.Empty() || len(p.Drift) > 0 {
+		t.Errorf("the plan after an apply is not empty:\n%s", text(p.Plan))
+	}
+	s.carryOut(t, p)
 	if diff := cmp.Diff(rows, s.dump(t)); diff != "" {
 		t.Errorf("a second apply changed rows (-before +after):\n%s", diff)
 	}
@@ -188,14 +320,24 @@ func (s *stack) changesNothing(t *testing.T, source string) {
 	}
 }
 
+// connect returns the world's own connection, for looking at rows.
+func (w *world) connect(t *testing.T) *pgx.Conn {
+	t.Helper()
+	if w.conn == nil {
+		c, err := pgx.Connect(t.Context(), w.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.conn = c
+		w.t.Cleanup(func() { _ = c.Close(context.Background()) }) // it was only for looking
+	}
+	return w.conn
+}
+
 // dump is every row that an apply could change.
 func (s *stack) dump(t *testing.T) string {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), s.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close(t.Context())
+	c := s.connect(t)
 	out := &strings.Builder{}
 	for _, table := range []string{
 		"object", "object_ref", "secret", "stack", "output", "revision",
@@ -214,28 +356,34 @@ func (s *stack) dump(t *testing.T) string {
 	return out.String()
 }
 
-// exports shows that the stack's export asks for exactly the objects of the configuration.
+// exports shows that the stack's export asks for exactly the objects of the configuration, and that
+// exporting what it asks for is the same again.
 func (s *stack) exports(t *testing.T, source string) {
-	t.Helper()
-	exported := s.exported(t)
-	d := s.desired(t, exported)
-	p, err := s.engine.Plan(t.Context(), s.Stack, d.Desired, engine.PlanOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(p.Changes) > 0 || p.Failed() {
-		t.Errorf("applying the export of\n%s\nwould not be a no-op:\n%s\n%s", source, exported, text(p.Plan))
-	}
-}
-
-func (s *stack) exported(t *testing.T) string {
 	t.Helper()
 	var objects []export.Object
 	for _, o := range s.objects(t) {
 		if o.Stack == s.Name && !o.Tombstone {
-			objects = append(objects, export.Object{Kind: o.Kind, Address: o.Address, Value: o.Spec, Protected: o.Protected})
+			objects = append(objects, export.Object{
+				Kind: o.Kind, Address: o.Address, Value: o.Spec, Lifecycle: schema.Lifecycle{PreventDestroy: o.Protected},
+			})
 		}
 	}
+	exported := s.exported(t, objects)
+	p := s.compared(t, exported, engine.PlanOptions{})
+	if len(p.Changes) > 0 || p.Failed() {
+		t.Errorf("applying the export of\n%s\nwould not be a no-op:\n%s\n%s", source, exported, text(p))
+	}
+	var again []export.Object
+	for _, o := range s.desired(t, exported).Objects {
+		again = append(again, export.Object{Kind: o.Kind, Address: o.Address, Value: o.Value, Lifecycle: o.Lifecycle})
+	}
+	if diff := cmp.Diff(exported, s.exported(t, again)); diff != "" {
+		t.Errorf("the export of the export differs (-first +second):\n%s", diff)
+	}
+}
+
+func (s *stack) exported(t *testing.T, objects []export.Object) string {
+	t.Helper()
 	out, err := export.HCL(s.Name, objects)
 	if err != nil {
 		t.Fatal(err)
@@ -243,14 +391,10 @@ func (s *stack) exported(t *testing.T) string {
 	return string(out)
 }
 
-// nothingLeft shows that no database, role or row of anybody is left.
+// nothingLeft shows that no database, role, row, directory or file of anybody is left.
 func (w *world) nothingLeft(t *testing.T) {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), w.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close(t.Context())
+	c := w.connect(t)
 	for what, query := range map[string]string{
 		"objects":   `SELECT count(*) FROM qodstate_object`,
 		"secrets":   `SELECT count(*) FROM qodstate_secret`,
@@ -264,6 +408,18 @@ func (w *world) nothingLeft(t *testing.T) {
 		}
 		if n != 0 {
 			t.Errorf("%d %s are left", n, what)
+		}
+	}
+	for _, dir := range []string{"data", "state/nodes", "run/nodes"} {
+		left, err := os.ReadDir(filepath.Join(w.dir, dir))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Error(err)
+		}
+		for _, e := range left {
+			if e.Name() == ".qod.lock" { // of the directory itself
+				continue
+			}
+			t.Errorf("%s is left in %s", e.Name(), dir)
 		}
 	}
 }
