@@ -101,14 +101,17 @@ func (b *builder) taken(addr schema.Addr, p, other *pair) {
 		})
 		return
 	}
-	owner, way := fmt.Sprintf("belongs to stack %q", other.have.Stack), "remove it there first"
-	if other.have.Stack == "" {
-		owner, way = "exists already", "import it"
+	owner, way := fmt.Sprintf("belongs to stack %q", other.have.Stack), ", remove that one there first, or take it over with an import block"
+	switch other.have.Stack {
+	case "":
+		owner, way = "exists already", ", or take that one over with an import block"
+	case SystemStack:
+		way = ""
 	}
 	b.problem(p, Problem{
 		Address: p.at, Summary: fmt.Sprintf("%s %s", addr, owner),
-		Detail: fmt.Sprintf("An object of that name exists, written by %s. A plan changes only what its own stack owns: "+
-			"give this one another name, or %s.", author(other.have), way),
+		Detail: fmt.Sprintf("An object of that name exists, %s. A plan changes only what its own stack owns: "+
+			"give this one another name%s.", author(other.have), way),
 	})
 }
 
@@ -122,11 +125,11 @@ func (b *builder) otherName() string {
 func author(a *Actual) string {
 	switch {
 	case a.Stack == "":
-		return "nobody who owns it"
+		return "which nobody owns"
 	case a.Address == "":
-		return fmt.Sprintf("no block of stack %q", a.Stack)
+		return fmt.Sprintf("which belongs to stack %q and to no block of it", a.Stack)
 	}
-	return fmt.Sprintf("%s of stack %q", a.Address, a.Stack)
+	return fmt.Sprintf("written by %s of stack %q", a.Address, a.Stack)
 }
 
 // checkWritten refuses references to nothing. One that nobody writes means the object that it meant before,

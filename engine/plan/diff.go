@@ -165,12 +165,18 @@ func (b *builder) secretKept(p *pair, c cell, d *diff) bool {
 	if !want.IsNull() && (have.IsNull() || want.GreaterThan(have).True()) {
 		return false
 	}
-	d.warnings = append(d.warnings, Problem{
+	warning := Problem{
 		Warning: true, Address: p.at, Path: cty.GetAttrPath(c.name),
 		Summary: c.name + " is not read again",
 		Detail: "The " + c.name + " differs from the one that was applied, but " + version + " did not rise: the old one " +
 			"stays in force. Raise " + version + " to change it.",
-	})
+	}
+	if !absent(c.last) && equal(c.next, c.last) {
+		warning.Summary = c.name + " is not set back"
+		warning.Detail = "Somebody else changed the " + c.name + " since it was applied, and " + version + " did not rise: the new " +
+			"one stays in force. Raise " + version + " to have the one of the configuration read again."
+	}
+	d.warnings = append(d.warnings, warning)
 	return true
 }
 

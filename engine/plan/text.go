@@ -192,6 +192,9 @@ func (t Text) attr(out *strings.Builder, action Action, a Attr, width int) {
 		note = "  # " + a.Note
 	case action == Update, action == Replace && a.Effect == schema.Replace:
 		note = "  # " + effects[a.Effect]
+		if !absent(a.Before) && !a.Sensitive && a.Before.RawEquals(a.After) {
+			note += "; the name means another one now"
+		}
 	}
 	if nested(a) && !a.Sensitive {
 		t.block(out, a, note)

@@ -40,6 +40,10 @@ func (l *Loop) Observe(ctx context.Context, snap *store.Snapshot) (map[string]Po
 	for id, p := range look.pools {
 		have := look.views(id)
 		v, _ := decide(p.desired, have, time.Now(), look.limits())
+		if v.converged && w.rowsKnown && w.acting && len(look.staleRows(id)) > 0 {
+			// Who only reads rows does not know it yet, and the next one to act would write.
+			v.converged, v.message = false, "its nodes are as they should be, and not recorded so yet"
+		}
 		states[id] = state(p.target, v, have)
 	}
 	return states, nil

@@ -138,7 +138,7 @@ func samples() map[string]map[string]sample {
 			"name":   {A: `"ann.o'neil@corp.com"`, B: `"Ann O Neil@corp.com"`, Required: true},
 			"system": {A: `false`, B: `true`, WithB: map[string]string{"tenant": ""}},
 			"password": {
-				A: `"matrix-S3cret-1"`, B: `"matrix-S3cret-2"`, WithB: map[string]string{"password_version": "1"},
+				A: `"matrix-S3cret-1"`, B: `"matrix-S3cret-2"`, WithB: map[string]string{"password_version": "1"}, Kept: true,
 			},
 			"password_version":  {A: `1`, B: `9007199254740992`, With: map[string]string{"password": `"matrix-S3cret-1"`}},
 			"password_verifier": {A: verifierA, B: verifierB, Apart: true},

@@ -168,3 +168,26 @@ func removal(f *fixture) {
 	// The name can come back.
 	f.commit(New(f, "tenant", `{"name":"acme"}`))
 }
+
+// relink has a name mean another object, in values that stay as they are.
+func relink(f *fixture) {
+	tenant := New(f, "tenant", `{"name":"acme"}`)
+	old, other := New(f, "role", `{"tenant":"acme","name":"owner"}`), New(f, "role", `{"tenant":"acme","name":"reader"}`)
+	group := New(f, "group", `{"tenant":"acme","name":"staff","roles":["owner","reader"]}`)
+	f.commit(tenant, old, other, group)
+	anew := New(f, "role", `{"tenant":"acme","name":"owner"}`)
+	rev := f.commit(store.Write{Op: store.Remove, ID: old.ID, Kind: old.Kind, Saw: f.object(old).Revision}, anew,
+		Next(f, f.object(group), `{"tenant":"acme","name":"staff","roles":["owner","reader"]}`))
+	if o := f.object(group); o.Revision != rev || o.Generation != 1 {
+		f.Errorf("%s: revision %d, generation %d, want %d and 1", o.Addr(), o.Revision, o.Generation, rev)
+	}
+	f.refused(`role.acme/owner: it cannot be deleted: group.acme/staff would be left without it`,
+		store.Write{Op: store.Remove, ID: anew.ID, Kind: anew.Kind, Saw: rev})
+	f.commit(Next(f, f.object(anew), `{"tenant":"acme","name":"zoo"}`)) // sorts after the other one
+	f.wantSpec(group, `{"name":"staff","roles":["reader","zoo"],"tenant":"acme"}`)
+	last := f.object(group).Revision
+	f.commit(Next(f, f.object(group), `{"tenant":"acme","name":"staff","roles":["reader","zoo"]}`))
+	if o := f.object(group); o.Revision != last {
+		f.Errorf("%s was written although nothing differs", o.Addr())
+	}
+}

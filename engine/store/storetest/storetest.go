@@ -47,6 +47,7 @@ func Run(t *testing.T, open func(t *testing.T) Bundle) {
 		{"dangling reference", dangling},
 		{"malformed writes", malformed},
 		{"swap of two names", swapNames},
+		{"a name that means another object", relink},
 		{"rename cascade", renameCascade},
 		{"rename and what was applied", renameApplied},
 		{"rename within a set", renameInSet},
