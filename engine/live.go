@@ -105,8 +105,10 @@ func (e *Engine) pending(s sight, stack string) []plan.Finding {
 			message = strings.Join(append([]string{beingDestroyed}, reasons(o)...), ": ")
 		case len(s.missing[o.ID]) > 0 && o.Status.Phase == store.Ready:
 			message = strings.Join(append(s.missing[o.ID], reasons(o)...), "; ")
-		case e.Lifecycles[o.Kind.Name] != nil && (o.Status.Phase != store.Ready || o.Status.Generation != o.Generation):
+		case e.Lifecycles[o.Kind.Name] != nil && o.Status.Phase != store.Ready:
 			message = strings.Join(append([]string{"not provisioned yet"}, reasons(o)...), ": ")
+		case e.Lifecycles[o.Kind.Name] != nil && o.Status.Generation != o.Generation:
+			message = strings.Join(append([]string{"its last change is not carried out yet"}, reasons(o)...), ": ")
 		default:
 			message = s.pools[o.ID]
 		}

@@ -56,7 +56,7 @@ type builder struct {
 	in       Input
 	plan     *Plan
 	fields   map[*schema.Kind][]field
-	stored   []*pair               // live objects of all stacks, in the order of Input.Actual
+	stored   []*pair               // live objects of all stacks, by kind and name
 	wanted   []*pair               // in the order of Input.Desired
 	byAddr   map[schema.Addr]*pair // stored
 	byBlock  map[string]*pair      // stored ones of the own stack, by address after moves
@@ -125,6 +125,13 @@ func (b *builder) store() {
 		b.stored = append(b.stored, p)
 		b.byAddr[p.addr] = p
 	}
+	rank := map[*schema.Kind]int{}
+	for i, k := range schema.Kinds() {
+		rank[k] = i
+	}
+	slices.SortStableFunc(b.stored, func(x, y *pair) int { // snapshots are in this order already
+		return cmp.Or(rank[x.kind]-rank[y.kind], cmp.Compare(x.addr.Path, y.addr.Path))
+	})
 }
 
 func (b *builder) want() {

@@ -36,10 +36,10 @@ func (b *builder) replaceChanged(p *pair) {
 	case p.kind.Holds != "":
 		b.problem(p, Problem{
 			Address: p.at, Path: cty.GetAttrPath(p.diff.replaces[0]),
-			Summary: fmt.Sprintf("%s cannot be replaced", p.addr),
+			Summary: fmt.Sprintf("%s cannot be replaced", p.was),
 			Detail: fmt.Sprintf("A change of %s would destroy %s with its data and make it anew, which qod never does by itself. "+
 				"Keep the value, or write a second %s beside it, move the data, and then remove this one.",
-				words, p.addr, p.kind.Name),
+				words, p.was, p.kind.Name),
 		})
 		p.diff = nil
 	default:
@@ -73,7 +73,7 @@ func (b *builder) replaceAnyway(p *pair, reason Reason, detail string) {
 	case p.have == nil || p.reason != "":
 	case p.kind.Holds != "":
 		b.problem(p, Problem{
-			Address: p.at, Summary: fmt.Sprintf("%s cannot be replaced", p.addr),
+			Address: p.at, Summary: fmt.Sprintf("%s cannot be replaced", p.was),
 			Detail: fmt.Sprintf("It would be destroyed with its data and made anew (%s), which qod never does by itself. Write a second %s "+
 				"beside it, move the data, and then remove this one.", detail, p.kind.Name),
 		})
@@ -175,4 +175,11 @@ func (b *builder) relinkOne(user *pair, attr string) {
 	d.attrs = append(d.attrs, b.noted(user.want, fields[i], user.want.Value.GetAttr(attr), "the same name, made anew"))
 }
 
-func listed(words []string) string { return strings.Join(words, " and ") }
+// listed joins words: a, b and c.
+func listed(words []string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " and " + words[last]
+}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -192,9 +193,9 @@ func (t Text) attr(out *strings.Builder, action Action, a Attr, width int) {
 		note = "  # " + a.Note
 	case action == Update, action == Replace && a.Effect == schema.Replace:
 		note = "  # " + effects[a.Effect]
-		if !absent(a.Before) && !a.Sensitive && a.Before.RawEquals(a.After) {
-			note += "; the name means another one now"
-		}
+	}
+	if a.Note == "" && !a.Sensitive && !absent(a.Before) && a.Before.RawEquals(a.After) {
+		note = cmp.Or(note, "  #") + " (the name means another one now)" // of another tenant, or of a swap
 	}
 	if nested(a) && !a.Sensitive {
 		t.block(out, a, note)

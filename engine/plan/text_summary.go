@@ -89,7 +89,11 @@ func (t Text) refreshed(out *strings.Builder, p *Plan) {
 		out.WriteString("Nobody changed what was applied. Only the live world differs.\n")
 		return
 	}
-	fmt.Fprintf(out, "Refresh only: apply takes this as applied (%s), and changes nothing else.\n", plural(len(p.Changes), "object"))
+	mends := ""
+	if len(p.Live) > 0 {
+		mends = ", mends the live world"
+	}
+	fmt.Fprintf(out, "Refresh only: apply takes this as applied (%s)%s, and changes nothing else.\n", plural(len(p.Changes), "object"), mends)
 }
 
 // outputs prints what becomes of the outputs.
