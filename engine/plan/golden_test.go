@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,6 +66,13 @@ func TestGoldenPlans(t *testing.T) {
 			}
 			if diff := cmp.Diff(string(file(archive, "plan.txt")), got); diff != "" {
 				t.Errorf("plan differs (-golden +got):\n%s", diff)
+			}
+			in := input(t, archive)
+			slices.Reverse(in.Actual)
+			p = plan.Build(in)
+			enliven(t, archive, p)
+			if diff := cmp.Diff(got, render(t, p)); diff != "" {
+				t.Errorf("plan depends on the order of what is stored (-as given +in reverse):\n%s", diff)
 			}
 		})
 	}

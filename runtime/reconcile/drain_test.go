@@ -373,3 +373,39 @@ func TestObserveChangesNothing(t *testing.T) {
 		}
 	})
 }
+
+func TestObserveSeesWhatIsNotRecorded(t *testing.T) {
+	bubble(t, func(s *story) {
+		pool := s.put("pool", dual(1))
+		cfg := s.config()
+		_, stop := s.run(cfg)
+		pass(3 * time.Second)
+		stop()
+		observe := func() PoolState {
+			l, err := New(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.dial = s.world.dial
+			states, err := l.Observe(s.t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return states[pool]
+		}
+		if got := observe(); !got.Converged {
+			t.Errorf("state %+v", got)
+		}
+		rows, err := cfg.Nodes.ListNodes(s.t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows[0].Phase, rows[0].Incarnation = string(starting), ""
+		if err := cfg.Nodes.PutNode(s.t.Context(), rows[0]); err != nil {
+			t.Fatal(err)
+		}
+		if got := observe(); got.Converged || !strings.Contains(got.Message, "not recorded") {
+			t.Errorf("a node serves, and its row says that it starts: state %+v", got)
+		}
+	})
+}
