@@ -120,6 +120,7 @@ func (r *rows) run(t *testing.T) {
 	r.row(t, "renamed", r.renamed)
 	r.row(t, "replaced", r.replaced)
 	r.row(t, "swapped", r.swapped)
+	r.row(t, "swapped below a name", r.swappedBelowAName)
 	r.row(t, "in two tenants", r.twins)
 	r.row(t, "another tenant", r.movedAway)
 	r.row(t, "its tenant renamed", r.tenantRenamed)

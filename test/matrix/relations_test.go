@@ -88,6 +88,27 @@ func (r *rows) swapped(t *testing.T) {
 	}
 }
 
+// swappedBelowAName exchanges the names of two objects, of which another one names the first by its name and
+// not by its block: from then on it means the second.
+func (r *rows) swappedBelowAName(t *testing.T) {
+	of := map[string]string{
+		"tenant":    "role \"of\" {\n  tenant = \"one\"\n}\n",
+		"tenant_db": "pool \"of\" {\n  tenant    = \"acme\"\n  tenant_db = \"one\"\n  nodes {\n    dual = 0\n  }\n}\n",
+		"pool":      "pool_grant \"of\" {\n  tenant = \"acme\"\n  pool   = \"one\"\n  user   = \"ana\"\n}\n",
+		"role":      "group \"of\" {\n  tenant = \"acme\"\n  roles  = [\"one\", \"reader\"]\n}\n",
+		"group":     "user \"of\" {\n  tenant = \"acme\"\n  groups = [\"one\"]\n}\n",
+		"user":      "pool_grant \"of\" {\n  tenant = \"acme\"\n  pool   = \"bi\"\n  user   = \"one\"\n}\n",
+	}[r.kind.Name]
+	if of == "" {
+		return
+	}
+	source := func(a, b string) string {
+		return head(r.Name) + r.block("a", r.body(map[string]string{"name": a})) + r.block("b", r.body(map[string]string{"name": b})) + of
+	}
+	r.apply(t, source(`"one"`, `"two"`))
+	r.stepSource(t, "their names swapped below one that names the first", source(`"two"`, `"one"`))
+}
+
 // twins have one name in two tenants.
 func (r *rows) twins(t *testing.T) {
 	if !r.inTenant() {
