@@ -11,7 +11,8 @@ import (
 	"github.com/qod-io/qod/schema"
 )
 
-// flagError says what is wrong with a command's flags, and what was probably meant.
+// flagError says what is wrong with a command's flags, and what was probably meant, without what may be a
+// secret: the value of a variable, or what follows the name of a flag that does not exist.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var invalid *pflag.InvalidValueError
@@ -20,6 +21,9 @@ func flagError(cmd *cobra.Command, err error) error {
 		name, _, _ := strings.Cut(unknown.GetSpecifiedShortnames(), "=") // of -name, which looks like short ones
 		return unknownFlag(cmd, name, unknown.GetSpecifiedName())
 	case errors.As(err, &invalid):
+		if _, isVariable := invalid.GetFlag().Value.(given); isVariable {
+			return fmt.Errorf("--%s: %w", invalid.GetFlag().Name, invalid.Unwrap())
+		}
 		if want := wanted(invalid.GetFlag().Value.Type()); want != "" {
 			return fmt.Errorf("--%s %q: want %s", invalid.GetFlag().Name, invalid.GetValue(), want)
 		}

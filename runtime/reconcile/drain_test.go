@@ -387,7 +387,11 @@ func TestObserveSeesWhatIsNotRecorded(t *testing.T) {
 				t.Fatal(err)
 			}
 			l.dial = s.world.dial
-			states, err := l.Observe(s.t.Context())
+			snap, err := cfg.Store.Snapshot(s.t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			states, err := l.Observe(s.t.Context(), snap)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -35,18 +35,18 @@ func (n *nodes) newLoop() (*reconcile.Loop, error) {
 	})
 }
 
-func (n *nodes) Step(ctx context.Context) (map[string]string, error) {
+func (n *nodes) Step(ctx context.Context) error {
 	if n.loop == nil {
 		loop, err := n.newLoop()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		ctx, cancel := context.WithCancel(ctx)
 		done := make(chan error, 1)
 		go func() { done <- loop.Run(ctx) }()
 		n.loop, n.end = loop, func() { cancel(); <-done }
 	}
-	return n.Missing(ctx)
+	return nil
 }
 
 // rest ends the loop. Nodes live on.
@@ -57,7 +57,7 @@ func (n *nodes) rest() {
 	}
 }
 
-func (n *nodes) Missing(ctx context.Context) (map[string]string, error) {
+func (n *nodes) Missing(ctx context.Context, snap *store.Snapshot) (map[string]string, error) {
 	loop := n.loop
 	if loop == nil {
 		var err error
@@ -65,7 +65,7 @@ func (n *nodes) Missing(ctx context.Context) (map[string]string, error) {
 			return nil, err
 		}
 	}
-	states, err := loop.Observe(ctx)
+	states, err := loop.Observe(ctx, snap)
 	missing := map[string]string{}
 	for id, s := range states {
 		if !s.Converged {
