@@ -84,7 +84,7 @@ func (e *Engine) Converge(ctx context.Context, c Convergence) error {
 			return &NotConvergedError{Pending: s.last, Cause: errors.Join(s.cause, s.held)}
 		}
 		if !worked || !moved {
-			wait(ctx, c.Stopping, convergeEvery)
+			wait(ctx, c.Stopping, s.pause(err, moved))
 		}
 	}
 }
@@ -152,6 +152,17 @@ type course struct {
 	told  bool  // of held
 	least int
 	moved time.Time // when less was pending than ever before
+	vain  int       // rounds in a row that failed and changed nothing
+}
+
+// pause is how long to wait before the next round: ever longer, up to sixteen times, while steps fail.
+func (s *course) pause(err error, moved bool) time.Duration {
+	if err == nil || moved {
+		s.vain = 0
+		return convergeEvery
+	}
+	s.vain = min(s.vain+1, 4)
+	return convergeEvery << s.vain
 }
 
 // tell passes on what has changed.
