@@ -2,6 +2,7 @@ package test
 
 import (
 	"net"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -103,16 +104,21 @@ func caseRefused(t *testing.T, i *installation) {
 	}
 	server := i.connect(t, "qod").Config()
 	i.execute(t, "qod", "CREATE ROLE nobody LOGIN PASSWORD 'nobody-knows'")
-	for name, url := range map[string]string{
+	absent := url.URL{
+		Scheme: "postgres", User: url.UserPassword(server.User, server.Password), Path: "/absent",
+		RawQuery: "host=" + filepath.Join(i.root, "run", "pg"),
+	}
+	for name, place := range map[string]string{
+		"no database":    absent.String(),
 		"nobody listens": "postgres://qod@" + closed + "/qod",
 		"no right":       "postgres://nobody:nobody-knows@/qod?host=" + filepath.Join(i.root, "run", "pg"),
 		"wrong password": "postgres://" + server.User + ":wrong@/qod?host=" + filepath.Join(i.root, "run", "pg"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			away := i.with("QOD_DATABASE_URL=" + url)
+			away := i.with("QOD_DATABASE_URL=" + place)
 			for _, command := range [][]string{{"plan"}, {"drift"}, {"plan", "--destroy"}, {"state", "list"}} {
 				out := away.expect(t, 1, []string{"Error"}, command...)
-				away.lacks(t, out, "created", "no state", "wrong@", "nobody-knows")
+				away.lacks(t, out, "created", "no state", "wrong@", "nobody-knows", server.Password)
 			}
 		})
 	}

@@ -135,8 +135,10 @@ func (s *Store) exists(ctx context.Context) error {
 	})
 	var pg *pgconn.PgError
 	switch {
-	case asPgError(err, &pg) && (pg.Code == "42P01" || pg.Code == "3D000"): // no such table, no such database
+	case asPgError(err, &pg) && pg.Code == "42P01": // no such table
 		return store.ErrNoState
+	case asPgError(err, &pg) && pg.Code == "3D000": // no such database: it may have been lost, and nothing makes it
+		return fmt.Errorf("%s: restore it, or make an empty one for new state", pg.Message)
 	case err != nil:
 		return err
 	case version < len(steps):
