@@ -10,6 +10,7 @@ DUCKDB := 1.5.5
 JDBC   := $(CACHE)/flight-sql-jdbc-driver-18.3.0.jar
 TAGS   := duckdb_arrow
 DEMO   := examples/quickstart
+FUZZTIME ?= 60s
 
 export GOFLAGS ?= -buildvcs=false
 
@@ -47,6 +48,11 @@ test: export QOD_TEST_BINARY := $(CURDIR)/bin/qod
 test: build extensions clients lint ## fetch what tests need and run all of them
 	$(GO) test -race -tags $(TAGS) -timeout 15m -p 1 $(PURE)
 	$(GO) test -tags $(TAGS) -timeout 15m -p 1 $(LINKED)
+	@$(MAKE) --no-print-directory fuzz
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME
+	@GO="$(GO)" TAGS="$(TAGS)" test/fuzz.sh $(FUZZTIME)
 
 .PHONY: lint
 lint: $(CACHE)/staticcheck ## gofmt, go vet and staticcheck

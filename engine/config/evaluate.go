@@ -212,6 +212,12 @@ func (e *evaluation) value(expr hcl.Expression, ctx *hcl.EvalContext) (cty.Value
 
 func (e *evaluation) evaluateLocal(l *local) {
 	value, diags := e.value(l.attr.Expr, e.context(e.uses[l.node]))
+	if !diags.HasErrors() {
+		if err := checkLocal(value); err != nil {
+			diags = append(diags, failAt(l.attr.Expr.Range(), "Value too large", "%s is too large: %s. Keep what is computed "+
+				"smaller, or refer to its parts where they are needed.", l.node, err))
+		}
+	}
 	e.report(diags)
 	if diags.HasErrors() {
 		value = cty.DynamicVal

@@ -21,6 +21,10 @@ const (
 	maxPieces   = 300_000  // elements
 	maxDepth    = 500      // of lists in lists
 	maxExponent = 4096     // of a number, in bits
+
+	// What a local may have. Locals that share parts, as [local.a, local.a] does, double with each step.
+	maxLocalText   = 64 << 20
+	maxLocalPieces = 1 << 20
 )
 
 var (
@@ -94,12 +98,20 @@ func checkArgs(args []cty.Value, l limit) error {
 	return l(plain)
 }
 
-// size is what a value takes when it is written out.
-type size struct{ text, pieces int }
+// size is what a value takes when it is written out, and the most that it may.
+type size struct{ text, pieces, maxText, maxPieces int }
 
-func checkSize(v cty.Value) error {
-	var s size
-	return s.add(v, 0)
+func newSize() *size { return &size{maxText: maxText, maxPieces: maxPieces} }
+
+func checkSize(v cty.Value) error { return newSize().add(v, 0) }
+
+// checkLocal does the same for a local.
+func checkLocal(v cty.Value) error {
+	s := size{maxText: maxLocalText, maxPieces: maxLocalPieces}
+	if err := s.add(v, 0); err != nil {
+		return fmt.Errorf("counting each part as often as it occurs, %w", err)
+	}
+	return nil
 }
 
 // add stops at the limits: a value may have far more parts than memory, since parts can be shared.
@@ -108,8 +120,8 @@ func (s *size) add(v cty.Value, depth int) error {
 	s.pieces++
 	t := v.Type()
 	switch {
-	case s.pieces > maxPieces:
-		return errPieces
+	case s.pieces > s.maxPieces:
+		return fmt.Errorf("this has more than %d elements", s.maxPieces)
 	case depth > maxDepth:
 		return errDepth
 	case v.IsNull() || !v.IsKnown():
@@ -129,8 +141,8 @@ func (s *size) add(v cty.Value, depth int) error {
 			}
 		}
 	}
-	if s.text > maxText {
-		return errText
+	if s.text > s.maxText {
+		return fmt.Errorf("the result would have more than %d MiB", s.maxText>>20)
 	}
 	return nil
 }
@@ -185,15 +197,14 @@ func yamlLimit(args []cty.Value) error {
 	if err != nil {
 		return nil // yamldecode itself reports it
 	}
-	var s size
-	return s.addType(t, 0)
+	return newSize().addType(t, 0)
 }
 
 // addType counts the parts of a type in which each part of a value has its own.
 func (s *size) addType(t cty.Type, depth int) error {
 	s.pieces++
 	switch {
-	case s.pieces > maxPieces:
+	case s.pieces > s.maxPieces:
 		return errPieces
 	case depth > maxDepth:
 		return errDepth
@@ -273,7 +284,7 @@ func formatLimit(args []cty.Value) error {
 
 // written estimates the bytes of a value as text.
 func written(v cty.Value) int {
-	s := &size{}
+	s := newSize()
 	if err := s.add(v, 0); err != nil {
 		return maxText + 1
 	}
@@ -290,7 +301,7 @@ func indentLimit(args []cty.Value) error {
 }
 
 func joinLimit(args []cty.Value) error {
-	separator, s := len(args[0].AsString()), &size{}
+	separator, s := len(args[0].AsString()), newSize()
 	for i, list := range args[1:] {
 		if err := s.add(list, 0); err != nil {
 			return function.NewArgError(i+1, err)

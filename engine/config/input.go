@@ -123,6 +123,7 @@ func (g *inputs) addText(v *variable, text, from string) {
 	value := cty.StringVal(text)
 	if !v.verbatim() {
 		expr, diags := hclsyntax.ParseExpression([]byte(text), filename, hcl.InitialPos)
+		diags = append(diags, refuseNumbers([]byte(text), filename)...)
 		if !diags.HasErrors() {
 			g.diags = append(g.diags, v.withhold(duplicateObjectKeys(expr))...)
 			value, diags = expr.Value(nil)
@@ -140,6 +141,9 @@ func (g *inputs) addText(v *variable, text, from string) {
 
 func (g *inputs) set(v *variable, value cty.Value, rng hcl.Range, from string) {
 	value, err := v.convert(value)
+	if err == nil {
+		err = checkSize(value)
+	}
 	if err != nil {
 		g.reject(v)
 		g.diags = append(g.diags, failAt(rng, "Invalid value for variable", "The value for var.%s (%s) is not a %s: %s.",

@@ -178,7 +178,7 @@ func list(dir string) (names, auto []string, err error) {
 	return names, auto, nil
 }
 
-// parse returns nil instead of a file only when it cannot be read at all.
+// parse returns nil instead of a file when it cannot be read at all, or has numbers that must not be evaluated.
 func parse(parser *hclparse.Parser, path string) (*hcl.File, hcl.Diagnostics) {
 	src, err := os.ReadFile(path)
 	if err != nil {
@@ -190,9 +190,17 @@ func parse(parser *hclparse.Parser, path string) (*hcl.File, hcl.Diagnostics) {
 	}
 	if isJSON(path) {
 		file, diags := parser.ParseJSON(src, path)
+		if !diags.HasErrors() {
+			if numbers := refuseNumbers(src, path); numbers.HasErrors() {
+				return nil, numbers
+			}
+		}
 		return file, withoutQuotes(diags)
 	}
 	file, diags := parser.ParseHCL(src, path)
+	if numbers := refuseNumbers(src, path); numbers.HasErrors() {
+		return nil, append(firstOfStrings(diags), numbers...)
+	}
 	if file != nil && file.Body == nil {
 		file = nil
 	}

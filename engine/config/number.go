@@ -1,0 +1,62 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// longNumber finds what may be a number of too many digits. Few files have any, and only those are looked
+// through token by token.
+func longNumber() *regexp.Regexp { return regexp.MustCompile(`[0-9.][eE][+-]?[0-9]{4}|[0-9]{1000}`) }
+
+// refuseNumbers refuses the numbers of a file that would be text of any length: 1e600000000 as a name has
+// 600 MB.
+func refuseNumbers(src []byte, file string) hcl.Diagnostics {
+	inJSON := isJSON(file)
+	if !longNumber().Match(src) && !(inJSON && bytes.Contains(src, []byte(`\u`))) {
+		return nil
+	}
+	if inJSON {
+		return numbersOf(lexJSON(src, file))
+	}
+	tokens, _ := hclsyntax.LexConfig(src, file, hcl.InitialPos) // the parser reports what is wrong
+	return numbersOf(tokens)
+}
+
+func numbersOf(tokens hclsyntax.Tokens) hcl.Diagnostics {
+	var diags hcl.Diagnostics
+	for _, t := range tokens {
+		switch t.Type {
+		case hclsyntax.TokenNumberLit:
+			if tooLong(t.Bytes) {
+				diags = append(diags, failAt(t.Range, "Number out of range", "%s", numberRange()))
+			}
+		case hclsyntax.TokenQuotedLit:
+			if !isJSON(t.Range.Filename) {
+				continue
+			}
+			inner, _ := hclsyntax.LexTemplate([]byte(jsonText(t.Bytes)), t.Range.Filename, t.Range.Start)
+			for _, n := range inner {
+				if n.Type == hclsyntax.TokenNumberLit && tooLong(n.Bytes) {
+					diags = append(diags, failAt(t.Range, "Number out of range", "%s", numberRange()))
+				}
+			}
+		}
+	}
+	return diags
+}
+
+func numberRange() string {
+	return fmt.Sprintf("A number may be as large as 2 to the power of %d, or as small as 2 to the power of -%d.", maxExponent, maxExponent)
+}
+
+// tooLong reports whether a number cannot be used. What is no number, the parser reports.
+func tooLong(text []byte) bool {
+	v, err := cty.ParseNumberVal(string(text))
+	return err == nil && checkDigits(v.AsBigFloat()) != nil
+}
