@@ -87,18 +87,12 @@ func (inst *instance) rangeOf(value cty.Value, path cty.Path) hcl.Range {
 
 // arguments returns what is written in a nested block.
 func (inst *instance) arguments(nested *hcl.Block) hcl.Attributes {
-	content, _, _ := nested.Body.PartialContent(hcldec.ImpliedSchema(inst.nestedSpec(nested.Type)))
-	return content.Attributes
-}
-
-func (inst *instance) nestedSpec(name string) hcldec.Spec {
-	switch spec := inst.block.form.spec[name].(type) {
-	case *hcldec.BlockSetSpec:
-		return spec.Nested
-	case *hcldec.BlockSpec:
-		return spec.Nested
+	s, known := inst.block.form.nested[nested.Type]
+	if !known {
+		return nil
 	}
-	return hcldec.ObjectSpec{}
+	content, _, _ := nested.Body.PartialContent(s)
+	return content.Attributes
 }
 
 // nestedBlock returns the nested block that path leads to, and the rest of the path inside it. An
@@ -126,7 +120,7 @@ func (inst *instance) nestedBlock(spec *schema.Block, path cty.Path) (*hcl.Block
 }
 
 func (inst *instance) decodesTo(b *hcl.Block, element cty.Value) bool {
-	v, diags := hcldec.Decode(b.Body, inst.nestedSpec(b.Type), inst.ctx)
+	v, diags := hcldec.Decode(b.Body, inst.block.form.nestedSpec(b.Type), inst.ctx)
 	if diags.HasErrors() {
 		return false
 	}

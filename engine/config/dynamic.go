@@ -22,10 +22,16 @@ func withDynamic(s *hcl.BodySchema) *hcl.BodySchema {
 // variables lists what the body of a block refers to, without the iterators of its dynamic blocks.
 func (b *block) variables() []hcl.Traversal {
 	switch {
-	case b.sound && len(b.nested) == 0:
+	case b.sound:
 		var out []hcl.Traversal
 		for _, attr := range b.attrs {
 			out = append(out, attr.Expr.Variables()...)
+		}
+		for _, nested := range b.nested {
+			content, _, _ := nested.Body.PartialContent(b.form.nested[nested.Type])
+			for _, attr := range content.Attributes {
+				out = append(out, attr.Expr.Variables()...)
+			}
 		}
 		return out
 	case !b.dynamic:

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hcldec"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
@@ -83,38 +82,6 @@ func allKnown(values map[string]cty.Value) bool {
 		}
 	}
 	return true
-}
-
-// decode returns what is written, in the types of the kind's spec.
-func (inst *instance) decode() (map[string]cty.Value, hcl.Diagnostics) {
-	if written, ok := inst.decodeArguments(); ok {
-		return written, nil
-	}
-	decoded, diags := hcldec.Decode(inst.body, inst.block.spec, inst.ctx)
-	return decoded.AsValueMap(), diags
-}
-
-// decodeArguments does what hcldec does for a body that is nothing but good arguments, and declines others.
-func (inst *instance) decodeArguments() (map[string]cty.Value, bool) {
-	b := inst.block
-	if !b.sound || len(b.nested) > 0 {
-		return nil, false
-	}
-	written := make(map[string]cty.Value, len(b.attrs))
-	for name, attr := range b.attrs {
-		value, diags := attr.Expr.Value(inst.ctx)
-		if len(diags) > 0 {
-			return nil, false
-		}
-		if want := b.form.spec[name].(*hcldec.AttrSpec).Type; want != cty.DynamicPseudoType {
-			var err error
-			if value, err = convert.Convert(value, want); err != nil {
-				return nil, false
-			}
-		}
-		written[name] = value
-	}
-	return written, true
 }
 
 // expressions lists the expressions of the block, in nested blocks too.

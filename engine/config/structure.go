@@ -204,6 +204,7 @@ func (m *module) addBlock(src *hcl.Block) hcl.Diagnostics {
 type form struct {
 	spec   hcldec.ObjectSpec
 	body   *hcl.BodySchema // of spec, and of dynamic blocks
+	nested map[string]*hcl.BodySchema
 	typ    cty.Type
 	nulls  map[string]cty.Value // the value where nothing is written
 	secret []string             // attributes that are never shown
@@ -213,7 +214,10 @@ func (c *Config) form(k *schema.Kind) *form {
 	if known, ok := c.forms[k]; ok {
 		return known
 	}
-	f := &form{spec: k.Spec(), typ: k.Type(), nulls: map[string]cty.Value{}}
+	f := &form{spec: k.Spec(), typ: k.Type(), nulls: map[string]cty.Value{}, nested: map[string]*hcl.BodySchema{}}
+	for i := range k.Blocks {
+		f.nested[k.Blocks[i].Name] = hcldec.ImpliedSchema(f.nestedSpec(k.Blocks[i].Name))
+	}
 	for name, t := range f.typ.AttributeTypes() {
 		f.nulls[name] = cty.NullVal(t)
 	}
@@ -225,6 +229,17 @@ func (c *Config) form(k *schema.Kind) *form {
 	f.body = withDynamic(hcldec.ImpliedSchema(f.spec))
 	c.forms[k] = f
 	return f
+}
+
+// nestedSpec is that of the nested blocks of a type.
+func (f *form) nestedSpec(name string) hcldec.ObjectSpec {
+	switch spec := f.spec[name].(type) {
+	case *hcldec.BlockSetSpec:
+		return spec.Nested.(hcldec.ObjectSpec)
+	case *hcldec.BlockSpec:
+		return spec.Nested.(hcldec.ObjectSpec)
+	}
+	return hcldec.ObjectSpec{}
 }
 
 // headerSchema is what a block of any kind may have beside the kind's own arguments.

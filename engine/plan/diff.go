@@ -200,11 +200,38 @@ func (b *builder) same(p *pair, f field, next, stored cty.Value) bool {
 	if f.attr == nil || f.attr.Ref == "" {
 		return equal(next, stored)
 	}
+	if sameTargets(p, f.name) {
+		return true
+	}
 	wants := targets(p.wants, f.name)
 	if len(wants) == 0 { // only literals, such as "*"
 		return next.RawEquals(stored)
 	}
 	return slices.Equal(wants, targets(p.holds, f.name))
+}
+
+// sameTargets reports whether the references of an attribute mean the same objects in the same order, as they
+// do where nothing has changed.
+func sameTargets(p *pair, name string) bool {
+	i, some := 0, false
+	for _, want := range p.wants {
+		if want.Attr != name || want.to == nil {
+			continue
+		}
+		for i < len(p.holds) && (p.holds[i].Attr != name || p.holds[i].to == nil) {
+			i++
+		}
+		if i == len(p.holds) || p.holds[i].to.id != want.to.id {
+			return false
+		}
+		i, some = i+1, true
+	}
+	for ; i < len(p.holds); i++ {
+		if p.holds[i].Attr == name && p.holds[i].to != nil {
+			return false
+		}
+	}
+	return some
 }
 
 // targets returns the ids of what an attribute refers to, sorted.
