@@ -27,7 +27,7 @@ func (k *Kind) CompleteMap(written map[string]cty.Value) (cty.Value, []Problem) 
 		attrs[b.Name] = bv
 		problems = append(problems, more...)
 	}
-	out := cty.ObjectVal(attrs)
+	out := k.Shared(cty.ObjectVal(attrs))
 	if len(problems) == 0 && k.Check != nil {
 		problems = k.Check(out)
 	}

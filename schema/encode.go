@@ -29,7 +29,7 @@ func (k *Kind) Decode(data []byte) (cty.Value, error) {
 		return cty.NilVal, fmt.Errorf("decode %s: %w", k.Name, err)
 	}
 	if v, ok := decodeStored(tree, k.Attrs, k.Blocks); ok {
-		return v, nil
+		return k.Shared(v), nil
 	}
 	filled, err := json.Marshal(withNulls(tree, k.Type()))
 	if err != nil {

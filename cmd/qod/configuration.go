@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -75,6 +76,7 @@ func (a *app) evaluate(vars []config.Given) (*configuration, error) {
 // read evaluates the working directory's configuration. It is only good for its stack's name when the
 // diagnostics have errors. The files are their sources.
 func (a *app) read(vars []config.Given) (*configuration, hcl.Diagnostics, map[string]*hcl.File) {
+	a.collectLess()
 	loaded, diags := config.Load(a.paths.Shown)
 	desired, more := loaded.Evaluate(config.Inputs{Given: vars, Env: a.env, Now: time.Now()})
 	diags = append(diags, more...)
@@ -85,6 +87,20 @@ func (a *app) read(vars []config.Given) (*configuration, hcl.Diagnostics, map[st
 		})
 	}
 	return &configuration{Desired: desired, dir: a.paths.Dir}, diags, desired.Files()
+}
+
+// garbage is how much garbage there may be beside what is in use, in percent of it. An estate of 15,000 objects
+// takes about 130 MB. With Go's own 100 percent, a third of the time of a plan went into looking for garbage; with
+// this it is a tenth, and the process stays below 500 MB. A limit of memory would do worse: close to it, nothing
+// but collecting is done.
+const garbage = 200
+
+// collectLess trades memory for time in commands that evaluate a configuration, which are short-lived and make
+// much garbage at once. GOGC in the environment prevails.
+func (a *app) collectLess() {
+	if _, set := a.env("GOGC"); !set {
+		debug.SetGCPercent(garbage)
+	}
 }
 
 // stack returns the configuration's stack with the lineage of the lock file, if there is one.

@@ -172,7 +172,7 @@ func (inst *instance) visible(complete cty.Value) cty.Value {
 	for name := range inst.secret {
 		attrs[name] = attrs[name].Mark(sensitiveMark{})
 	}
-	return cty.ObjectVal(attrs)
+	return inst.block.kind.Shared(cty.ObjectVal(attrs))
 }
 
 // hides reports whether the value of the attribute or block must not be shown.

@@ -70,7 +70,7 @@ func (inst *instance) evaluate(e *evaluation) cty.Value {
 	if inst.diags.HasErrors() {
 		return cty.NilVal
 	}
-	inst.object.Value = value
+	inst.object.Value = kind.Shared(value)
 	inst.object.Sensitive = inst.sensitiveNames()
 	return complete
 }
