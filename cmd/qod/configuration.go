@@ -76,7 +76,6 @@ func (a *app) evaluate(vars []config.Given) (*configuration, error) {
 // read evaluates the working directory's configuration. It is only good for its stack's name when the
 // diagnostics have errors. The files are their sources.
 func (a *app) read(vars []config.Given) (*configuration, hcl.Diagnostics, map[string]*hcl.File) {
-	a.collectLess()
 	loaded, diags := config.Load(a.paths.Shown)
 	desired, more := loaded.Evaluate(config.Inputs{Given: vars, Env: a.env, Now: time.Now()})
 	diags = append(diags, more...)
@@ -95,8 +94,9 @@ func (a *app) read(vars []config.Given) (*configuration, hcl.Diagnostics, map[st
 // but collecting is done.
 const garbage = 200
 
-// collectLess trades memory for time in commands that evaluate a configuration, which are short-lived and make
-// much garbage at once. GOGC in the environment prevails.
+// collectLess trades memory for time in commands that are short-lived and make much garbage at once. GOGC in
+// the environment prevails. An apply lives long after it has planned, and reads the store again and again: it
+// does without.
 func (a *app) collectLess() {
 	if _, set := a.env("GOGC"); !set {
 		debug.SetGCPercent(garbage)

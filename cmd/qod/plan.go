@@ -97,6 +97,9 @@ func (m *made) Close() {
 // error.
 func (a *app) plan(ctx context.Context, o planOptions, tell teller) (*made, error) {
 	m := &made{options: o}
+	if !o.writing {
+		a.collectLess()
+	}
 	var err error
 	if m.configuration, err = a.evaluate(o.vars); err != nil {
 		return m, err

@@ -83,7 +83,7 @@ func (b *builder) keepNames() {
 			continue
 		}
 		want, have := nameOf(p.kind, p.want.Value), nameOf(p.kind, p.have.Spec)
-		if schema.Fold(want) == schema.Fold(have) {
+		if want == have || schema.Fold(want) == schema.Fold(have) {
 			continue
 		}
 		if _, ignored := ignores(p.want.Lifecycle, field{name: p.kind.Key[len(p.kind.Key)-1]}); ignored {

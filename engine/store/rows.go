@@ -79,18 +79,26 @@ func SortObjects(objects []Object) {
 	for i, k := range schema.Kinds() {
 		rank[k.Name] = i
 	}
-	paths := make(map[string]string, len(objects))
-	for _, o := range objects {
-		paths[o.ID] = o.Addr().Path
+	type place struct {
+		rank, at int
+		path     string
 	}
-	slices.SortFunc(objects, func(a, b Object) int {
-		return cmp.Or(
-			cmp.Compare(rank[a.Kind.Name], rank[b.Kind.Name]),
-			cmp.Compare(paths[a.ID], paths[b.ID]),
-			compareBool(a.Tombstone, b.Tombstone),
-			cmp.Compare(a.ID, b.ID),
-		)
+	places := make([]place, len(objects)) // which are smaller to move than objects, and compared many times
+	for i, o := range objects {
+		places[i] = place{rank[o.Kind.Name], i, o.Addr().Path}
+	}
+	slices.SortFunc(places, func(a, b place) int {
+		if c := cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.path, b.path)); c != 0 {
+			return c
+		}
+		one, other := &objects[a.at], &objects[b.at]
+		return cmp.Or(compareBool(one.Tombstone, other.Tombstone), cmp.Compare(one.ID, other.ID))
 	})
+	sorted := make([]Object, len(objects))
+	for i, p := range places {
+		sorted[i] = objects[p.at]
+	}
+	copy(objects, sorted)
 }
 
 func compareBool(a, b bool) int {
