@@ -70,7 +70,7 @@ func TestModulesExample(t *testing.T) {
 		}
 	}
 	i.expect(t, 0, []string{"No changes."}, "plan", "--detailed-exitcode")
-	i.expect(t, 2, []string{"Warning: All pools together have 20 threads", "Plan: 0 to add, 1 to change, 0 to destroy."}, "plan",
+	i.expect(t, 2, []string{"Warning: Check failed", "All pools together have 20 threads", "Plan: 0 to add, 1 to change, 0 to destroy."}, "plan",
 		"--detailed-exitcode", "--var", `tenants={acme={title="Acme", staff=["ana", "bob"]}, globex={staff=["ann@globex.example"], `+
 			`pools={bi={nodes=1}, etl={threads=18}}}}`)
 	i.expect(t, 0, []string{"Destroy complete: 0 added, 0 changed, 17 destroyed."}, "destroy", "--auto-approve")
