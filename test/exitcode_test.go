@@ -1,6 +1,7 @@
 package test
 
 import (
+	"os"
 	"testing"
 )
 
@@ -64,10 +65,26 @@ moved {
 		})
 	}
 	i.expect(t, 1, []string{"--target"}, "plan", "--target", "nonsense")
+	i.withoutMasterKey(t)
 }
 
 // write replaces the configuration.
 func (i *installation) write(t testing.TB, src string) {
 	t.Helper()
 	i.writeFile(t, "main.qod.hcl", src)
+}
+
+// withoutMasterKey sees that a store whose master key is missing is not taken for one that is not made yet.
+func (i *installation) withoutMasterKey(t *testing.T) {
+	key := i.state("master.key")
+	if err := os.Rename(key, key+".away"); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"plan", "drift", "show", "output", "wait"} {
+		i.expect(t, 1, []string{"put the copy there that you keep apart"}, command)
+	}
+	if err := os.Rename(key+".away", key); err != nil {
+		t.Fatal(err)
+	}
+	i.must(t, "plan")
 }

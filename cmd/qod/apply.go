@@ -141,7 +141,7 @@ func (a *app) carryOut(ctx context.Context, m *made, o applyOptions, tell teller
 		return tell.outputs(m.Result)
 	}
 	if !o.approve {
-		if err := a.ask(ctx, o.word); err != nil {
+		if err := a.ask(ctx); err != nil {
 			return err
 		}
 	}
@@ -215,9 +215,9 @@ func refused(err error) error {
 }
 
 // ask wants a "yes" from a person, and never waits for one who is not there.
-func (a *app) ask(ctx context.Context, word string) error {
+func (a *app) ask(ctx context.Context) error {
 	if !terminal(a.stdin) {
-		return fmt.Errorf("there is no terminal to ask at: run %s --auto-approve", word)
+		return errors.New("there is no terminal to ask at, and nothing was changed: give --auto-approve to be asked nothing")
 	}
 	a.printf("\nDo this? Only \"yes\" is taken as consent: ")
 	answer := make(chan string, 1)

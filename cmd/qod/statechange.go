@@ -121,14 +121,14 @@ func newStateForget(a *app) *cobra.Command {
 		return a.rewrite(cmd.Context(), s, *dry, func(objects []store.Object) (store.Change, error) {
 			writes, err := forget(objects, args)
 			for _, w := range writes {
-				a.printf("%s %s (%s)\n", tense(*dry, "forget", "forgets"), addressOf(objects, w.ID), w.Kind.Addr(w.Spec))
+				a.printf("%s %s (%s)\n", tense(*dry, "forget", "will forget"), addressOf(objects, w.ID), w.Kind.Addr(w.Spec))
 			}
 			return store.Change{Writes: writes, Note: "state rm " + strings.Join(args, " ")}, err
 		}, func() error {
 			if *approve {
 				return nil
 			}
-			return a.ask(cmd.Context(), "state rm")
+			return a.ask(cmd.Context())
 		}, "Where the files still have them, the next plan says that their names are taken: take the blocks out, or import them.")
 	}
 	return cmd

@@ -51,8 +51,8 @@ func (a *app) open(ctx context.Context, o openOptions) (*world, error) {
 	if w.log == nil {
 		w.log = a.quiet()
 	}
-	if !o.create && !a.paths.exists() && a.paths.DatabaseURL == "" {
-		return imagine(w)
+	if !o.create && !a.paths.exists() && a.paths.DatabaseURL == "" && !embedded.Exists(w.embedded()) {
+		return imagine(w) // a store without its master key is one that is there: openStore says so
 	}
 	if o.create {
 		if err := a.paths.make(); err != nil {
