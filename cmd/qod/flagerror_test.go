@@ -26,7 +26,7 @@ func TestFlagErrors(t *testing.T) {
 		"apply --parallelism x":          `--parallelism "x": want a whole number`,
 		"apply --lock-timeout 3":         `--lock-timeout "3": want a duration like 90s`,
 		"apply --auto-approve=perhaps":   `--auto-approve "perhaps": want true or false`,
-		"plan --var memory":              `--var "memory": want NAME=VALUE`,
+		"plan --var memory":              "--var: want NAME=VALUE",
 		"plan --destroy --refresh-only":  "--destroy and --refresh-only exclude each other",
 		"plan --target user.acme/bob":    "user.acme/bob is the name of an object: want its address in the configuration, as in user.LABEL",
 		"plan --target pool":             `parse address "pool"`,

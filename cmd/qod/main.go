@@ -34,7 +34,6 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(stderr)
-	root.SetFlagErrorFunc(flagError)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0

@@ -18,6 +18,7 @@ func newState(a *app) *cobra.Command {
 		Short: "Look at stored objects one by one, and move or forget them",
 		Long: "state has commands for single objects of a stack as Postgres has them. mv and rm change what qod knows about them, and\n" +
 			"never the objects; both are commits, and in the history.",
+		Example: "  qod state list\n  qod state show pool.bi\n  qod state mv pool.bi pool.reports --dry-run",
 	}
 	cmd.AddCommand(newStateList(a), newStateShow(a), newStateMove(a), newStateForget(a))
 	onlyGroups(cmd)
