@@ -128,6 +128,7 @@ func (w *world) asOf(ctx context.Context, p *past, stack string, rev store.Revis
 	desired, problems := history.Past{
 		Stack: stack, Revision: rev, Now: p.Objects, Then: then, AllowEmpty: empty,
 		Shown: shown, ThenShown: history.OutputsAt(shown, p.applies, stack, rev), Open: open,
+		Ever: history.EverConcealed(p.Snapshot, p.applies),
 	}.Desired()
 	return desired, problems, nil
 }

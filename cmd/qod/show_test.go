@@ -33,9 +33,11 @@ func stored(t *testing.T) *store.Snapshot {
 		object("u", "user", "user.ana", "s", `{"tenant":"acme","name":"ana","password":"hmac:1","password_version":9007199254740993,"roles":["owner"]}`),
 		object("v", "user", "user.bob", "s", `{"tenant":"acme","name":"bob","password_verifier":"hmac:2"}`),
 		object("x", "tenant", "tenant.x", "other", `{"name":"x"}`),
+		object("w", "tenant", "tenant.w", "s", `{"name":"w","display_name":"hunter2"}`),
 	}
 	objects[1].Status = store.Status{Phase: store.Provisioning, Message: "its Postgres database is being made", Generation: 1}
-	objects[2].Protected = true
+	objects[2].Protected, objects[2].Sensitive = true, []string{"nodes"}
+	objects[7].Sensitive = []string{"display_name"}
 	return &store.Snapshot{
 		Revision: 9, Objects: objects, Stacks: map[string]store.Stack{"s": {Name: "s", Lineage: "l"}, "other": {Name: "other", Lineage: "m"}},
 		Outputs: map[string][]schema.Output{"s": {
@@ -49,7 +51,7 @@ func TestShowStack(t *testing.T) {
 	if err := (&app{stdout: out}).printStack(stored(t), "s"); err != nil {
 		t.Fatal(err)
 	}
-	want := `Stack "s" at revision 9: 6 objects.
+	want := `Stack "s" at revision 9: 7 objects.
 
 # tenant.acme is tenant.acme
 tenant "acme" {
@@ -68,9 +70,7 @@ pool "bi" {
   tenant    = "acme"
   name      = "bi"
   tenant_db = "sales"
-  nodes {
-    dual = 2
-  }
+  nodes     = (sensitive value)
 }
 
 # role.acme/owner is role.owner
@@ -97,6 +97,12 @@ user "bob" {
   password_verifier = (sensitive value)
 }
 
+# tenant.w is tenant.w
+tenant "w" {
+  name         = "w"
+  display_name = (sensitive value)
+}
+
 Outputs:
 
 pools = ["bi"]
@@ -118,14 +124,14 @@ func TestShowStackAsJSON(t *testing.T) {
 	}
 	for _, want := range []string{
 		`"format_version":"1.0"`, `"revision":9`, `"values":{"name":"bob","password_verifier":null,"tenant":"acme"},"sensitive":{"password_verifier":true}`,
-		`"password_version":9007199254740993`, `"status":{"phase":"provisioning"`, `"protected":true`, `"token":{"sensitive":true}`,
+		`{"display_name":null,"name":"w"},"sensitive":{"display_name":true}`, `"password_version":9007199254740993`, `"status":{"phase":"provisioning"`, `"protected":true`, `"token":{"sensitive":true}`,
 		`"pools":{"sensitive":false,"type":["list","string"],"value":["bi"]}`,
 	} {
 		if !strings.Contains(string(raw), want) {
 			t.Errorf("the JSON lacks %s", want)
 		}
 	}
-	if strings.Contains(string(raw), "hmac:") || len(d.Objects) != 6 {
+	if strings.Contains(string(raw), "hmac:") || strings.Contains(string(raw), "hunter2") || len(d.Objects) != 7 {
 		t.Errorf("%d objects: %s", len(d.Objects), raw)
 	}
 }

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/qod-io/qod/engine/config"
@@ -51,6 +52,22 @@ user "all" {
 		}
 		if got != want {
 			t.Errorf("%s is %s, want %s (%v)", expr, got, want, diags)
+		}
+	}
+}
+
+// What is typed as a secret is not repeated in what is wrong with it.
+func TestValueShowsNoSecret(t *testing.T) {
+	t.Chdir(t.TempDir())
+	desired, _ := load(t, "qod {\n  stack = \"s\"\n}\n", config.Inputs{})
+	for _, expr := range []string{`sensitive("hunter2") + 1`, `sensitive("hunter2`, `{ password = "hunter2" } + 1`} {
+		_, diags := desired.Value(expr)
+		var out strings.Builder
+		if err := config.WriteDiagnostics(&out, diags, desired.Files(), false); err != nil {
+			t.Fatal(err)
+		}
+		if !diags.HasErrors() || strings.Contains(out.String(), "hunter2") || !strings.Contains(out.String(), "(sensitive)") {
+			t.Errorf("%s: %s", expr, out.String())
 		}
 	}
 }

@@ -105,6 +105,10 @@ func TestMasked(t *testing.T) {
 		"default":  {"x.qod.hcl", "variable \"a\" {\n  default = \"hunter2\"\n}\n"},
 		"call":     {"x.qod.hcl", "locals {\n  a = sensitive(\"hunter2\")\n}\n"},
 		"value":    {"x.qodvars.hcl", "a = \"hunter2\"\n"},
+		"input":    {"x.qod.hcl", "module \"a\" {\n  source = \"./a\"\n  key = { x = \"hunter2\" }\n}\n"},
+		"output":   {"x.qod.hcl", "output \"a\" {\n  value = \"hunter2\"\n}\n"},
+		"JSON in":  {"x.qod.json", "{\"module\": {\"a\": {\"key\": [\"hunter2\"]}}}"},
+		"JSON out": {"x.qod.json", "{\"output\": {\"a\": {\"value\": \"hunter2\"}}}"},
 		"JSON":     {"x.qod.json", "{\"user\": {\"a\": {\"password\": \"hunter2\"}}}"},
 	}
 	for name, tt := range tests {

@@ -194,7 +194,7 @@ func (m *masker) runHCL() {
 		case name == "":
 		case m.is(end, hclsyntax.TokenEqual) && depth == 1 && m.sensitive(top, name, t.Range):
 			m.mask(end+1, true)
-		case m.is(end, hclsyntax.TokenEqual) && m.broken && name == "default":
+		case m.is(end, hclsyntax.TokenEqual) && m.broken && (name == "default" || depth == 1 && mayBeSensitive(top, name, t.Range)):
 			m.mask(end+1, true)
 		case (m.is(end, hclsyntax.TokenEqual) || m.is(end, hclsyntax.TokenColon)) && m.hides(name):
 			m.mask(end+1, true)

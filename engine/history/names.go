@@ -66,7 +66,7 @@ func (b *rollback) outputs() []schema.Output {
 		now, exists := shown[o.Name]
 		switch {
 		case !o.Sensitive:
-			o.Sensitive = exists && now.Sensitive // a value that is hidden now stays so
+			o.Sensitive = exists && now.Sensitive || b.Ever.outputs[b.Stack][o.Name] // what was hidden since stays so
 		case exists && now.Sensitive && now.Value.RawEquals(o.Value):
 			o.Value = open[o.Name].Value
 		case exists:

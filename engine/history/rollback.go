@@ -19,6 +19,7 @@ type Past struct {
 	Now, Then []store.Object
 	// Outputs of the stack: Shown and ThenShown as snapshots have them, Open with their values.
 	Shown, ThenShown, Open []schema.Output
+	Ever                   Concealed // what must not be shown of the past
 	// AllowEmpty lets what held data come back without it.
 	AllowEmpty bool
 }
@@ -75,7 +76,7 @@ func newRollback(p Past) *rollback {
 	}
 	for _, o := range p.Then {
 		if !o.Tombstone {
-			b.then = append(b.then, o)
+			b.then = append(b.then, *p.Ever.concealed(&o))
 		}
 	}
 	for i := range b.then {

@@ -33,6 +33,7 @@ type actualFile struct {
 	Spec, Applied            json.RawMessage
 	Revision                 int64
 	Tombstone, Protected     bool
+	Sensitive                []string
 	Unapplied                bool // nobody applied it
 }
 
@@ -115,7 +116,7 @@ func input(t *testing.T, archive *txtar.Archive) plan.Input {
 	for _, a := range actual {
 		k := kind(t, a.Kind)
 		object := plan.Actual{ID: a.ID, Kind: k, Address: a.Address, Stack: a.Stack, Revision: a.Revision,
-			Tombstone: a.Tombstone, Protected: a.Protected}
+			Tombstone: a.Tombstone, Protected: a.Protected, Sensitive: a.Sensitive}
 		object.Spec = decode(t, k, a.Spec)
 		object.Applied = object.Spec
 		if a.Applied != nil {
