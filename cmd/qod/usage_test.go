@@ -15,8 +15,8 @@ func TestUsageShowsNoSecret(t *testing.T) {
 	}{
 		"no equals sign": {[]string{"plan", "--var", "pw:hunter2"}, "--var: want NAME=VALUE"},
 		"one dash":       {[]string{"plan", "-var", "pw:hunter2"}, "--var: want NAME=VALUE"},
-		"no such flag":   {[]string{"plan", "--password=hunter2"}, "unknown flag: --password"},
-		"no such short":  {[]string{"apply", "-password=hunter2"}, "unknown flag: -password"},
+		"no such flag":   {[]string{"plan", "--password=hunter2"}, "unknown flag --password"},
+		"no such short":  {[]string{"apply", "-password=hunter2"}, "unknown flag -password"},
 		"no quotes":      {[]string{"plan", "--var", "pw=my", "hunter2"}, "a value that has spaces needs quotes"},
 		"undeclared":     {[]string{"validate", "--var", "pw=hunter2"}, "No configuration files"},
 	}
