@@ -25,6 +25,8 @@ import (
 	"github.com/qod-io/qod/test/pgtest"
 )
 
+// settled shows that nothing is left to do, that doing it changes nothing, and that the export is what the
+// configuration says.
 func (r *rows) settled(t *testing.T, source string) {
 	t.Helper()
 	if p := r.compared(t, source, engine.PlanOptions{Mode: plan.RefreshOnly}); !p.Empty() || len(p.Drift) > 0 {
@@ -35,6 +37,7 @@ func (r *rows) settled(t *testing.T, source string) {
 	r.exports(t, source)
 }
 
+// record adds a plan to the golden ones, as text and as JSON with one change a line.
 func (r *rows) record(t *testing.T, title string, p *plan.Plan) {
 	t.Helper()
 	d, err := plan.NewDocument(p, "test", nil)
@@ -70,8 +73,10 @@ func (r *rows) record(t *testing.T, title string, p *plan.Plan) {
 	add(title+": json", out.Bytes())
 }
 
+// outsideName is that of a database and its role, which has the object's id in it: another one in each run.
 var outsideName = regexp.MustCompile(`qod_[0-9a-f]{16}`)
 
+// refersWell shows that the references kept for each object are those of its value.
 func (s *stack) refersWell(t *testing.T) {
 	t.Helper()
 	ids, want := map[schema.Addr]string{}, map[store.ObjectRef]bool{}
@@ -106,6 +111,7 @@ func (s *stack) refersWell(t *testing.T) {
 	}
 }
 
+// changesNothing applies what is applied already: no row and nothing outside may change.
 func (s *stack) changesNothing(t *testing.T, source string) {
 	t.Helper()
 	rows, calls := s.dump(t), s.changes.Load()
@@ -122,6 +128,7 @@ func (s *stack) changesNothing(t *testing.T, source string) {
 	}
 }
 
+// connect returns the world's own connection, for looking at rows.
 func (w *world) connect(t *testing.T) *pgx.Conn {
 	t.Helper()
 	if w.conn == nil {
@@ -135,6 +142,7 @@ func (w *world) connect(t *testing.T) *pgx.Conn {
 	return w.conn
 }
 
+// dump is every row that an apply could change.
 func (s *stack) dump(t *testing.T) string {
 	t.Helper()
 	c := s.connect(t)
@@ -156,6 +164,8 @@ func (s *stack) dump(t *testing.T) string {
 	return out.String()
 }
 
+// exports shows that the stack's export asks for exactly the objects of the configuration, and that
+// exporting what it asks for is the same again.
 func (s *stack) exports(t *testing.T, source string) {
 	t.Helper()
 	var objects []export.Object
@@ -180,6 +190,7 @@ func (s *stack) exports(t *testing.T, source string) {
 	}
 }
 
+// withoutNotes leaves out the notes on secrets, which an export's own objects do not have.
 func withoutNotes(s string) string {
 	lines := strings.Split(s, "\n")
 	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(line, "  #") }), "\n")
@@ -194,6 +205,7 @@ func (s *stack) exported(t *testing.T, objects []export.Object) string {
 	return string(out)
 }
 
+// nothingLeft shows that no row, directory or file of anybody is left.
 func (w *world) nothingLeft(t *testing.T) {
 	t.Helper()
 	none(t, w.connect(t), map[string]string{
@@ -215,6 +227,7 @@ func (w *world) nothingLeft(t *testing.T) {
 	}
 }
 
+// noDatabaseLeft shows that no database and no role of any world is left.
 func noDatabaseLeft(t *testing.T) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), pgtest.Server(t).URL("postgres"))
@@ -228,6 +241,7 @@ func noDatabaseLeft(t *testing.T) {
 	})
 }
 
+// none runs queries that count what should not be there.
 func none(t *testing.T, c *pgx.Conn, queries map[string]string) {
 	t.Helper()
 	for what, query := range queries {

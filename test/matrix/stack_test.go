@@ -52,11 +52,6 @@ func (r *rows) refused(t *testing.T, title, source string) {
 	r.record(t, title, p)
 }
 
-// settled shows that nothing is left to do, that doing it changes nothing, and that the export is what the
-// configuration says.
-// record adds a plan to the golden ones, as text and as JSON with one change a line.
-// outsideName is that of a database and its role, which has the object's id in it: another one in each run.
-// refersWell shows that the references kept for each object are those of its value.
 // desired evaluates a configuration, which must be good.
 func (s *stack) desired(t *testing.T, source string) *config.Desired {
 	t.Helper()
@@ -219,13 +214,3 @@ func (s *stack) somebodyDeletes(t *testing.T, kind *schema.Kind) {
 	}
 	s.commit(t, store.Write{Op: op, ID: o.ID, Kind: o.Kind, Saw: o.Revision})
 }
-
-// changesNothing applies what is applied already: no row and nothing outside may change.
-// connect returns the world's own connection, for looking at rows.
-// dump is every row that an apply could change.
-// exports shows that the stack's export asks for exactly the objects of the configuration, and that
-// exporting what it asks for is the same again.
-// withoutNotes leaves out the notes on secrets, which an export's own objects do not have.
-// nothingLeft shows that no row, directory or file of anybody is left.
-// noDatabaseLeft shows that no database and no role of any world is left.
-// none runs queries that count what should not be there.
