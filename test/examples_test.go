@@ -92,6 +92,6 @@ func TestJSONExample(t *testing.T) {
 	}
 	i.must(t, "export", "--stack", "json", "--json", "-o", filepath.Join(i.dir, "main.qod.json"))
 	i.expect(t, 0, nil, "fmt", "--check")
-	i.expect(t, 0, []string{"Changes to outputs:"}, "plan")
+	i.expect(t, 0, []string{"No changes."}, "plan", "--detailed-exitcode")
 	i.must(t, "destroy", "--auto-approve")
 }

@@ -62,7 +62,7 @@ func commandsPage(root *cobra.Command) string {
 		"flags and addresses.\n")
 	for _, cmd := range all {
 		fmt.Fprintf(out, "\n## %s\n\n%s.\n", cmd.CommandPath(), cmd.Short)
-		if cmd.Runnable() {
+		if !cmd.HasSubCommands() {
 			fmt.Fprintf(out, "\n```sh\n%s\n```\n", cmd.UseLine())
 		}
 		fmt.Fprintf(out, "\n%s\n", cmd.Long)
@@ -102,7 +102,7 @@ func TestCommandsAreDescribed(t *testing.T) {
 	words := map[string]string{}
 	for _, cmd := range shown(newRoot(&app{})) {
 		path := strings.TrimPrefix(cmd.CommandPath(), "qod ")
-		if cmd.Short == "" || cmd.Long == "" || cmd.Runnable() && cmd.Example == "" {
+		if cmd.Short == "" || cmd.Long == "" || !cmd.HasSubCommands() && cmd.Example == "" {
 			t.Errorf("%s lacks words", path)
 		}
 		for line := range strings.Lines(cmd.Long) {
@@ -151,7 +151,7 @@ func TestExamplesAreCommands(t *testing.T) {
 			if err == nil && have.Args != nil {
 				err = have.Args(have, have.Flags().Args())
 			}
-			if err != nil || !have.Runnable() {
+			if err != nil || have.HasSubCommands() {
 				t.Errorf("the example %q of %s: %v", line, cmd.Name(), err)
 			}
 		}
