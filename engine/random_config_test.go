@@ -84,8 +84,6 @@ func (it *item) address() schema.Address {
 	return schema.Address{Modules: it.modules, Kind: it.kind.Name, Step: it.at}
 }
 
-func (it *item) protected() bool { return it.protect && !it.at.Keyed && !it.inKeyed() }
-
 func (it *item) inKeyed() bool { return len(it.modules) > 0 && it.modules[0].Keyed }
 
 func (it *item) tenant() int {

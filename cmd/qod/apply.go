@@ -98,13 +98,14 @@ func (a *app) applyPlanned(ctx context.Context, po planOptions, o applyOptions) 
 func (a *app) apply(ctx context.Context, po planOptions, o applyOptions, tell teller) error {
 	po.writing = true
 	m, err := a.plan(ctx, po, tell)
-	defer m.Close()
-	switch {
-	case err != nil && ctx.Err() != nil:
+	if err != nil && ctx.Err() != nil {
 		return errInterrupted
-	case err != nil:
+	}
+	if err != nil {
 		return err
-	case m.world.imagined:
+	}
+	defer m.Close()
+	if m.world.imagined {
 		return nil // nothing to destroy
 	}
 	return a.carryOut(ctx, m, o, tell)

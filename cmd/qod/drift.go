@@ -25,10 +25,10 @@ func newDrift(a *app) *cobra.Command {
 		}
 		o.mode = plan.RefreshOnly
 		made, err := a.plan(cmd.Context(), o, a.planTeller(*asJSON))
-		defer made.Close()
 		if err != nil {
 			return err
 		}
+		defer made.Close()
 		if worthAnExitCode(made.Plan.Plan) {
 			return exitError{code: 2}
 		}

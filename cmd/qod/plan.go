@@ -38,10 +38,10 @@ func newPlan(a *app) *cobra.Command {
 		o.saving = *out != ""
 		tell := a.planTeller(*asJSON)
 		made, err := a.plan(cmd.Context(), o, tell)
-		defer made.Close()
 		if err != nil {
 			return err
 		}
+		defer made.Close()
 		if *out != "" {
 			if err := savePlan(made.world.engine, made.Plan, *out); err != nil {
 				return err
@@ -93,42 +93,50 @@ func (m *made) Close() {
 	}
 }
 
-// plan evaluates, opens what there is, plans and tells. What it returns is to be closed, also with an
-// error.
+// plan evaluates, opens what there is, plans and tells. What it returns without an error is to be closed.
 func (a *app) plan(ctx context.Context, o planOptions, tell teller) (*made, error) {
-	m := &made{options: o}
 	if !o.writing {
 		a.collectLess()
 	}
+	m := &made{options: o}
+	if err := m.make(ctx, a, tell); err != nil {
+		m.Close()
+		return nil, err
+	}
+	return m, nil
+}
+
+func (m *made) make(ctx context.Context, a *app, tell teller) error {
+	o := m.options
 	var err error
 	if m.configuration, err = a.evaluate(o.vars); err != nil {
-		return m, err
+		return err
 	}
 	if m.world, err = a.open(ctx, openOptions{create: o.writing && o.mode == plan.Normal, write: o.writing}); err != nil {
-		return m, err
+		return err
 	}
 	if m.world.imagined {
 		tell.aside("There is no state yet: everything is new. qod apply will make it in %s.\n\n", a.paths.StateDir)
 		if o.saving {
-			return m, errors.New("a plan cannot be saved before there is state: run qod init first")
+			return errors.New("a plan cannot be saved before there is state: run qod init first")
 		}
 	}
 	if m.stack, err = m.configuration.stack(); err != nil {
-		return m, err
+		return err
 	}
 	if m.Plan, err = m.world.engine.Plan(ctx, m.stack, m.configuration.Desired.Desired, o.engine()); err != nil {
-		return m, refused(err)
+		return refused(err)
 	}
 	if o.saving && m.stack.Lineage == "" {
-		return m, fmt.Errorf("a plan cannot be saved before the stack has a lineage: run qod init here, and commit %s", lockFile)
+		return fmt.Errorf("a plan cannot be saved before the stack has a lineage: run qod init here, and commit %s", lockFile)
 	}
 	if err := tell.planned(m.Plan.Plan, m.configuration); err != nil {
-		return m, err
+		return err
 	}
 	if m.Failed() {
-		return m, errConfiguration
+		return errConfiguration
 	}
-	return m, nil
+	return nil
 }
 
 // checkStack refuses a stack of the same name that was made elsewhere. Plans check that by themselves.

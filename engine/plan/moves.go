@@ -19,14 +19,6 @@ type area struct {
 
 func areaOf(a schema.Address) area { return area{a, a.String()} }
 
-func areasOf(list []schema.Address) []area {
-	areas := make([]area, len(list))
-	for i, a := range list {
-		areas[i] = areaOf(a)
-	}
-	return areas
-}
-
 // holds reports whether a printed address is in the area.
 func (a area) holds(at string) bool {
 	parsed, ok := a.parse(at)
