@@ -43,6 +43,7 @@ type Store struct {
 	mu     sync.Mutex
 	leases map[*lease]bool    // held ones
 	days   map[time.Time]bool // partitions of statements known to exist
+	last   reading
 }
 
 // Open connects, brings the schema up to date and returns the store. One written by a newer qod is

@@ -180,7 +180,9 @@ func TestNewerStoreIsOnlyRead(t *testing.T) {
 			}
 		}
 	}
-	sql(t, conn, `UPDATE qodstate_object SET schema_version = 99`)
+	sql(t, conn, `UPDATE qodstate_object SET schema_version = 99;
+		INSERT INTO qodstate_apply (id, by, host, stack, note, revision, previous)
+		VALUES (gen_random_uuid(), 'a newer qod', '', '', '', 99, '{}')`)
 	if _, err := before.Snapshot(t.Context()); !errors.Is(err, store.ErrNewer) {
 		t.Errorf("object of a newer kind: got %v, want ErrNewer", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/jackc/pgx/v5"
@@ -102,35 +103,94 @@ func decode(rows []objectRow) ([]store.Object, error) {
 	return objects, errors.Join(errs...)
 }
 
-// Snapshot implements store.Store.
+// reading is what was read last. Commits and changes of status raise the revision, and each commit leaves
+// a record: as long as there is no newer one, only statuses can be different.
+type reading struct {
+	commit   string // id of the newest record; "" before the first
+	snapshot *store.Snapshot
+}
+
+// Snapshot implements store.Store. What has not changed since the last reading is not read again.
 func (s *Store) Snapshot(ctx context.Context) (*store.Snapshot, error) {
-	var snapshot *store.Snapshot
+	s.mu.Lock()
+	last := s.last
+	s.mu.Unlock()
+	var now reading
 	err := s.read(ctx, "read state", func(ctx context.Context) error {
-		var rows []objectRow
-		var err error
-		snapshot, rows, err = s.readAll(ctx)
-		if err != nil {
+		options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+		return pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) error {
+			var err error
+			now, err = last.next(ctx, tx)
 			return err
-		}
-		snapshot.Objects, err = decode(rows)
-		return err
+		})
 	})
 	if err != nil {
 		return nil, err
 	}
-	store.SortObjects(snapshot.Objects)
-	return snapshot, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = now
+	return now.snapshot, nil
 }
 
-func (s *Store) readAll(ctx context.Context) (*store.Snapshot, []objectRow, error) {
+const newestReading = `SELECT revision, coalesce((SELECT id::text FROM qodstate_apply ORDER BY revision DESC LIMIT 1), '')
+FROM qodstate_revision`
+
+// next reads what is different from the last reading.
+func (r reading) next(ctx context.Context, tx pgx.Tx) (reading, error) {
+	var revision store.Revision
+	var commit string
+	if err := tx.QueryRow(ctx, newestReading).Scan(&revision, &commit); err != nil {
+		return r, err
+	}
+	known := r.snapshot != nil && r.commit == commit
+	if known && r.snapshot.Revision == revision {
+		return r, nil
+	}
+	read := readAll
+	if known {
+		read = r.readStatuses
+	}
+	snapshot, err := read(ctx, tx)
+	if err != nil {
+		return r, err
+	}
+	snapshot.Revision = revision
+	return reading{commit, snapshot}, nil
+}
+
+// readStatuses returns the last snapshot with the statuses of now.
+func (r reading) readStatuses(ctx context.Context, tx pgx.Tx) (*store.Snapshot, error) {
+	rows, err := tx.Query(ctx, `SELECT id::text, status FROM qodstate_object WHERE status <> '{}'`)
+	if err != nil {
+		return nil, err
+	}
+	statuses := map[string]store.Status{}
+	var id string
+	var raw []byte
+	if _, err := pgx.ForEachRow(rows, []any{&id, &raw}, func() error {
+		var status store.Status
+		err := json.Unmarshal(raw, &status)
+		statuses[id] = status
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	snapshot := *r.snapshot
+	snapshot.Objects = slices.Clone(r.snapshot.Objects)
+	for i := range snapshot.Objects {
+		snapshot.Objects[i].Status = statuses[snapshot.Objects[i].ID]
+	}
+	return &snapshot, nil
+}
+
+// readAll reads what commits write.
+func readAll(ctx context.Context, tx pgx.Tx) (*store.Snapshot, error) {
 	snapshot := &store.Snapshot{
 		Secrets: map[store.SecretKey]store.Sealed{}, Stacks: map[string]store.Stack{}, Outputs: map[string][]schema.Output{},
 	}
 	var objects []objectRow
 	batch := &pgx.Batch{}
-	batch.Queue(`SELECT revision FROM qodstate_revision`).QueryRow(func(row pgx.Row) error {
-		return row.Scan(&snapshot.Revision)
-	})
 	batch.Queue(objectColumns).Query(func(rows pgx.Rows) (err error) {
 		objects, err = pgx.CollectRows(rows, scanObject)
 		return err
@@ -159,9 +219,13 @@ func (s *Store) readAll(ctx context.Context) (*store.Snapshot, []objectRow, erro
 		}
 		return err
 	})
-	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	err := pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) error {
-		return tx.SendBatch(ctx, batch).Close()
-	})
-	return snapshot, objects, err
+	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+		return nil, err
+	}
+	var err error
+	if snapshot.Objects, err = decode(objects); err != nil {
+		return nil, err
+	}
+	store.SortObjects(snapshot.Objects)
+	return snapshot, nil
 }
