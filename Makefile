@@ -65,8 +65,9 @@ docs: ## write the derived files: the reference of kinds, settings and commands,
 	$(GO) test -tags $(TAGS) ./schema ./engine/plan ./cmd/qod -run Current -count 1 -update
 
 .PHONY: bench
-bench: build extensions clients ## measure against a direct connection, paired in one run
+bench: build extensions clients ## measure against a direct connection, paired in one run, and plans of a large estate
 	@QOD=$(CURDIR)/bin/qod EXTENSIONS=$(EXT) PYTHON=$(PYTHON) test/bench/run.sh
+	@QOD=$(CURDIR)/bin/qod EXTENSIONS=$(EXT) test/bench/estate.sh
 
 .PHONY: clean
 clean: ## remove what was built and fetched

@@ -95,8 +95,9 @@ func (m *made) Close() {
 
 // plan evaluates, opens what there is, plans and tells. What it returns without an error is to be closed.
 func (a *app) plan(ctx context.Context, o planOptions, tell teller) (*made, error) {
-	if !o.writing {
-		a.collectLess()
+	a.collect(garbageOfPlans)
+	if o.writing {
+		a.collect(garbageOfApplies)
 	}
 	m := &made{options: o}
 	if err := m.make(ctx, a, tell); err != nil {

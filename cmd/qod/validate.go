@@ -23,7 +23,7 @@ func newValidate(a *app) *cobra.Command {
 	vars := varFlags(cmd)
 	asJSON := cmd.Flags().Bool("json", false, "print what is wrong as JSON")
 	cmd.RunE = func(*cobra.Command, []string) error {
-		a.collectLess()
+		a.collect(garbageOfPlans)
 		if *asJSON {
 			return a.validateJSON(*vars)
 		}
