@@ -16,6 +16,9 @@ const (
 	convergeEvery = 200 * time.Millisecond
 	// patience is how long Converge waits for less to be pending than ever before, until it gives up.
 	patience = 2 * time.Minute
+	// tries is how many rounds in a row may fail before Converge gives up on what is left, where nothing but
+	// failing steps and what waits for them is: about fifteen seconds.
+	tries = 7
 )
 
 // ErrInterrupted is why no further step was started.
@@ -65,7 +68,7 @@ type Convergence struct {
 
 // Converge returns when nothing of the stack is missing outside the store. It acts where this process
 // may, and otherwise waits for the one that does. It fails with a NotConvergedError when ctx ends, when it
-// is interrupted, and when nothing was finished for two minutes.
+// is interrupted, when all that is left keeps failing, and when nothing was finished for two minutes.
 func (e *Engine) Converge(ctx context.Context, c Convergence) error {
 	s := &course{Convergence: c, moved: time.Now(), least: math.MaxInt}
 	for {
@@ -79,7 +82,7 @@ func (e *Engine) Converge(ctx context.Context, c Convergence) error {
 		case err == nil && len(pending) == 0:
 			return nil
 		}
-		moved := s.note(pending, err)
+		moved := s.note(pending, worked, err)
 		if s.over() {
 			return &NotConvergedError{Pending: s.last, Cause: errors.Join(s.cause, s.held)}
 		}
@@ -153,6 +156,7 @@ type course struct {
 	least int
 	moved time.Time // when less was pending than ever before
 	vain  int       // rounds in a row that failed and changed nothing
+	stuck bool      // in the last round all that is pending failed, or waits for what failed
 }
 
 // pause is how long to wait before the next round: ever longer, up to sixteen times, while steps fail.
@@ -161,8 +165,8 @@ func (s *course) pause(err error, moved bool) time.Duration {
 		s.vain = 0
 		return convergeEvery
 	}
-	s.vain = min(s.vain+1, 4)
-	return convergeEvery << s.vain
+	s.vain++
+	return convergeEvery << min(s.vain, 4)
 }
 
 // tell passes on what has changed.
@@ -179,10 +183,14 @@ func (s *course) tell(pending []plan.Finding, held error) {
 }
 
 // note takes the outcome of a round into account, and reports whether less is pending than ever before.
-func (s *course) note(pending []plan.Finding, err error) bool {
+// Nodes come and go by themselves, so a pool that nothing holds up is never stuck.
+func (s *course) note(pending []plan.Finding, worked bool, err error) bool {
 	if err != nil {
 		s.cause = err
 	}
+	s.stuck = err != nil && !worked && len(pending) > 0 && !slices.ContainsFunc(pending, func(f plan.Finding) bool {
+		return f.Addr.Kind == runs && !Skipped(f)
+	})
 	if len(pending) == 0 || len(pending) >= s.least {
 		return false
 	}
@@ -196,5 +204,5 @@ func (s *course) over() bool {
 	if s.held != nil {
 		return idle >= s.LockTimeout
 	}
-	return idle > patience
+	return idle > patience || s.stuck && s.vain >= tries
 }

@@ -88,6 +88,27 @@ func TestConvergeGivesUp(t *testing.T) {
 	}
 }
 
+// A step that keeps failing is tried for some seconds, and holds up nothing that does not need it.
+func TestConvergeGivesUpOnFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t)
+		b.outside.fails["a"] = errors.New("no space left on device")
+		b.commit(t, estate(t)[:3])
+		start := time.Now()
+		err := b.Converge(t.Context(), quiet())
+		var pending *engine.NotConvergedError
+		if !errors.As(err, &pending) || !strings.Contains(err.Error(), "no space left") || len(pending.Pending) != 1 {
+			t.Errorf("got %v", err)
+		}
+		if took := time.Since(start); took < 5*time.Second || took > 30*time.Second {
+			t.Errorf("it gave up after %s", took)
+		}
+		if len(b.outside.have) != 1 || b.outside.calls < 6 {
+			t.Errorf("%d steps, and there is %v", b.outside.calls, b.outside.have)
+		}
+	})
+}
+
 // The first interrupt has no further step start, and the one that runs end.
 func TestInterruptedConverge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
