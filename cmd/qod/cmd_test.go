@@ -101,3 +101,21 @@ func command(t *testing.T, stdin string, args ...string) (code int, out string) 
 	code = a.run(t.Context(), args)
 	return code, said.String()
 }
+
+// A lock file that a merge left half-done says what it is and where to get a good one.
+func TestDamagedLockFile(t *testing.T) {
+	for _, text := range []string{"<<<<<<< HEAD\n", "stack \"s\" {\n  lineage = 1\n}\n", "stack \"s\" {\n  lineage = null\n}\n", "stack {}\n"} {
+		dir := t.TempDir()
+		for name, src := range map[string]string{"main.qod.hcl": small, lockFile: text} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(src), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Chdir(dir)
+		t.Setenv("QOD_STATE_DIR", filepath.Join(dir, "state"))
+		code, out := command(t, "", "plan")
+		if code != 1 || !strings.Contains(out, ".qod.lock.hcl is damaged") || !strings.Contains(out, "version control") || strings.Contains(out, filepath.Join(dir, lockFile)) {
+			t.Errorf("%q: exit code %d:\n%s", text, code, out)
+		}
+	}
+}

@@ -112,15 +112,23 @@ func (c *configuration) stack() (store.Stack, error) {
 }
 
 func readLineage(dir, stack string) (string, error) {
-	name := filepath.Join(dir, lockFile)
-	src, err := os.ReadFile(name)
+	src, err := os.ReadFile(filepath.Join(dir, lockFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
 	if err != nil {
 		return "", fmt.Errorf("read lineage: %w", err)
 	}
-	f, diags := hclparse.NewParser().ParseHCL(src, name)
+	lineage, err := lineageIn(src, stack)
+	if err != nil {
+		return "", fmt.Errorf("%s is damaged: %w; take it from version control again, or from who made the stack", lockFile, err)
+	}
+	return lineage, nil
+}
+
+// lineageIn returns the stack's lineage in a lock file, "" where it is not there.
+func lineageIn(src []byte, stack string) (string, error) {
+	f, diags := hclparse.NewParser().ParseHCL(src, lockFile)
 	if diags.HasErrors() {
 		return "", diags
 	}
@@ -135,8 +143,8 @@ func readLineage(dir, stack string) (string, error) {
 		}
 		if attr := attrs["lineage"]; b.Labels[0] == stack && attr != nil {
 			v, diags := attr.Expr.Value(nil)
-			if diags.HasErrors() || v.Type() != cty.String {
-				return "", fmt.Errorf("%s: lineage is not a string", name)
+			if diags.HasErrors() || v.IsNull() || v.Type() != cty.String {
+				return "", fmt.Errorf("lineage on line %d is not a string", attr.Range.Start.Line)
 			}
 			return v.AsString(), nil
 		}
