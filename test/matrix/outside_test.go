@@ -3,7 +3,6 @@ package matrix
 import (
 	"context"
 	"math/rand/v2"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -83,11 +82,14 @@ func (n *nodes) Load(context.Context) (map[string]engine.Load, error) {
 func (n *nodes) Held() error { return nil }
 
 // host makes lakes with the binary under test.
-type host struct{ *local.Backend }
+type host struct {
+	*local.Backend
+	extensions string
+}
 
 func (h host) InitLake(ctx context.Context, lake catalog.Lake) error {
 	return h.Backend.InitLake(ctx, wire.LakeTask{
-		Lake: wire.Lake(lake), ExtensionDir: os.Getenv("QOD_TEST_EXTENSION_DIR"), MemoryBytes: 256 << 20, Threads: 1,
+		Lake: wire.Lake(lake), ExtensionDir: h.extensions, MemoryBytes: 256 << 20, Threads: 1,
 	})
 }
 

@@ -38,6 +38,8 @@ type world struct {
 	nodes   *nodes
 	conn    *pgx.Conn
 	dir     string // of all that is made on this host
+	// extensions is a copy: nodes have a user id of their own, which may not see the tree.
+	extensions string
 }
 
 func newWorld(t *testing.T, parallelism int, seed uint64) *world {
@@ -58,7 +60,7 @@ func newWorld(t *testing.T, parallelism int, seed uint64) *world {
 	t.Cleanup(w.store.Close)
 	local := w.newBackend()
 	w.backend = &counted{Backend: local, changes: &w.changes, order: w.order}
-	if w.catalog, err = catalog.New(catalog.Config{Admin: w.url, Host: host{local}, Log: quiet}); err != nil {
+	if w.catalog, err = catalog.New(catalog.Config{Admin: w.url, Host: host{local, w.extensions}, Log: quiet}); err != nil {
 		t.Fatal(err)
 	}
 	cluster, err := store.ClusterKeys(t.Context(), w.store, w.sealer, true)
@@ -101,6 +103,10 @@ func (w *world) newBackend() *local.Backend {
 	if err := os.Chmod(w.dir, 0o711); err != nil {
 		t.Fatal(err)
 	}
+	w.extensions = filepath.Join(w.dir, "extensions")
+	if err := os.CopyFS(w.extensions, os.DirFS(needed(t, "QOD_TEST_EXTENSION_DIR"))); err != nil {
+		t.Fatal(err)
+	}
 	b, err := local.New(local.Config{
 		StateDir: filepath.Join(w.dir, "state"), RunDir: filepath.Join(w.dir, "run"), DataRoot: filepath.Join(w.dir, "data"),
 		Binary: needed(t, "QOD_TEST_BINARY"), DrainLimit: drainLimit,
@@ -137,7 +143,7 @@ func (w *world) spec(snap *store.Snapshot, pool store.Object, role backend.Role)
 	}
 	out := backend.Spec{
 		PoolID: pool.ID, Role: role, Threads: p.Threads, MemoryBytes: memory,
-		ExtensionDir: os.Getenv("QOD_TEST_EXTENSION_DIR"), Live: backend.Live{MaxConcurrent: p.MaxConcurrentPerNode},
+		ExtensionDir: w.extensions, Live: backend.Live{MaxConcurrent: p.MaxConcurrentPerNode},
 	}
 	for _, o := range snap.Objects {
 		if o.Tombstone || o.Addr() != schema.NewAddr("tenant_db", p.Tenant, p.TenantDB) {
