@@ -132,7 +132,7 @@ func caseLock(t *testing.T, i *installation) {
 	i.stalled(t)
 	second := i.beside(t, "i30-second")
 	second.lake(t, "")
-	second.expect(t, 1, []string{"Waiting for another process: ", "process ", " on ", "committed, not converged", "tenant_db.i30-second/d"},
+	second.expect(t, 1, []string{"Waiting for process ", " on ", "committed, not converged", "tenant_db.i30-second/d"},
 		"apply", "--auto-approve", "--lock-timeout", "0s")
 	if err := first.Process.Kill(); err != nil {
 		t.Fatal(err)

@@ -49,6 +49,9 @@ func (s *Store) Acquire(ctx context.Context, name, holder string) (store.Lease, 
 	term, err := take(ctx, conn, name, holder)
 	if err != nil {
 		_ = closeConn(ctx, conn)
+		if held := (*store.HeldError)(nil); errors.As(err, &held) {
+			return nil, held // it says all of it
+		}
 		return nil, fmt.Errorf("acquire lease %q: %w", name, err)
 	}
 	l := &lease{store: s, name: name, term: term, done: make(chan struct{})}
