@@ -9,53 +9,20 @@ import (
 	"github.com/qod-io/qod/schema"
 )
 
-// nameOf returns the innermost key part as it is written, or "" for a kind that nothing can refer to.
-func nameOf(o store.Object) string {
-	last := o.Kind.Key[len(o.Kind.Key)-1]
-	if !o.Spec.Type().HasAttribute(last) || o.Spec.GetAttr(last).IsNull() {
-		return ""
-	}
-	return o.Spec.GetAttr(last).AsString()
-}
-
 // renamed returns an object's value with the names that its references have after the rollback. The index
 // has the objects of the time that the value is of.
 func (b *rollback) renamed(o *store.Object, index map[schema.Addr]*store.Object) cty.Value {
-	names := map[string]map[string]string{} // by attribute and folded old name
+	names := schema.Renames{}
 	for _, ref := range o.Kind.Refs(o.Spec) {
 		to := index[ref.To]
 		if to == nil {
 			continue
 		}
-		if now, known := b.names[to.ID]; known && now != nameOf(*to) {
-			if names[ref.Attr] == nil {
-				names[ref.Attr] = map[string]string{}
-			}
-			names[ref.Attr][ref.To.Name()] = now
+		if now, known := b.names[to.ID]; known && now != to.Kind.NameOf(to.Spec) {
+			names.Add(ref.Attr, ref.To.Name(), now)
 		}
 	}
-	if len(names) == 0 {
-		return o.Spec
-	}
-	attrs := o.Spec.AsValueMap()
-	for attr, by := range names {
-		attrs[attr] = rename(attrs[attr], by)
-	}
-	return cty.ObjectVal(attrs)
-}
-
-func rename(v cty.Value, by map[string]string) cty.Value {
-	if v.Type().IsSetType() {
-		items := v.AsValueSlice()
-		for i := range items {
-			items[i] = rename(items[i], by)
-		}
-		return cty.SetVal(items)
-	}
-	if now, ok := by[schema.Fold(v.AsString())]; ok {
-		return cty.StringVal(now)
-	}
-	return v
+	return names.Apply(o.Spec)
 }
 
 // outputs returns the outputs of the revision. Sensitive ones come back only where they have not changed.

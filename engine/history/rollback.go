@@ -69,7 +69,7 @@ func newRollback(p Past) *rollback {
 		if o.Tombstone {
 			continue
 		}
-		b.now[o.ID], b.nowAddr[o.Addr()], b.names[o.ID] = o, o, nameOf(*o)
+		b.now[o.ID], b.nowAddr[o.Addr()], b.names[o.ID] = o, o, o.Kind.NameOf(o.Spec)
 		if o.Stack == p.Stack && o.Address != "" {
 			b.here[o.Address] = o
 		}
@@ -83,7 +83,7 @@ func newRollback(p Past) *rollback {
 		t := &b.then[i]
 		b.thenAddr[t.Addr()], b.lived[t.ID] = t, true
 		if n := b.now[t.ID]; t.Stack == p.Stack && (n == nil || n.Stack == p.Stack || n.Stack == "") {
-			b.names[t.ID] = nameOf(*t)
+			b.names[t.ID] = t.Kind.NameOf(t.Spec)
 		}
 	}
 	return b

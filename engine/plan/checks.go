@@ -76,11 +76,11 @@ func (b *builder) after(p *pair) (schema.Addr, string) {
 		if !b.renames {
 			return p.was, p.have.Address
 		}
-		spec := rewritten(p.have.Spec, p.kind, p.holds, func(to *pair) string {
+		spec := rewritten(p.have.Spec, p.holds, func(to *pair) string {
 			if to.action() != Update || to.change.Was.Kind == "" {
 				return ""
 			}
-			return nameOf(to.kind, to.change.Spec)
+			return to.kind.NameOf(to.change.Spec)
 		})
 		return p.kind.Addr(spec), p.have.Address
 	case Forget:

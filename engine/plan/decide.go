@@ -45,7 +45,7 @@ func (b *builder) fresh(id string, p *pair) (cty.Value, []string) {
 	for _, f := range b.of(p.kind) {
 		v := b.written(id, p.want, f)
 		if p.have != nil && !f.secret() {
-			stored := b.followed(p.have.Spec, p.kind, p.holds).GetAttr(f.name)
+			stored := b.followed(p.have.Spec, p.holds).GetAttr(f.name)
 			if names, all := ignores(p.want.Lifecycle, f); all {
 				v = stored
 			} else if len(names) > 0 {
@@ -92,7 +92,7 @@ func (b *builder) update(p *pair) *Change {
 
 // was notes the name and the block that an object had.
 func (b *builder) was(c *Change, p *pair) {
-	if was := p.was; was != c.Addr && (c.Action == Replace || nameOf(p.kind, c.Spec) != nameOf(p.kind, p.have.Spec)) {
+	if was := p.was; was != c.Addr && (c.Action == Replace || p.kind.NameOf(c.Spec) != p.kind.NameOf(p.have.Spec)) {
 		c.Was = was
 	}
 	if p.have.Address != p.at && !p.imported() {
@@ -217,7 +217,7 @@ func removedBlock(from string) string {
 // forget plans that an object stays as it is, without an owner.
 func (b *builder) forget(p *pair, detail string) {
 	a := p.have
-	spec := b.followed(a.Spec, p.kind, p.holds)
+	spec := b.followed(a.Spec, p.holds)
 	p.change = &Change{
 		Action: Forget, ID: a.ID, Kind: a.Kind, Address: p.at, Addr: p.kind.Addr(spec), Saw: a.Revision,
 		Spec: spec, Applied: cty.NilVal, Reason: ForgetByRemoval, Detail: detail, WasProtected: a.Protected,

@@ -100,10 +100,10 @@ func (b *builder) settle(p *pair, c *cell, d *diff) {
 	switch names, ignored := ignores(p.want.Lifecycle, c.field); {
 	case ignored:
 		c.ignored = true
-		c.next = b.followed(p.have.Spec, p.kind, p.holds).GetAttr(c.name)
+		c.next = b.followed(p.have.Spec, p.holds).GetAttr(c.name)
 		c.applied = c.last
 		if p.have.Applied != cty.NilVal && !p.imported() {
-			c.applied = b.followed(p.have.Applied, p.kind, b.resolved(p.kind.Refs(p.have.Applied))).GetAttr(c.name)
+			c.applied = b.followed(p.have.Applied, b.resolved(p.kind.Refs(p.have.Applied))).GetAttr(c.name)
 		}
 		return
 	case len(names) > 0:

@@ -82,7 +82,7 @@ func (b *builder) keepNames() {
 		if p.have == nil {
 			continue
 		}
-		want, have := nameOf(p.kind, p.want.Value), nameOf(p.kind, p.have.Spec)
+		want, have := p.kind.NameOf(p.want.Value), p.kind.NameOf(p.have.Spec)
 		if want == have || schema.Fold(want) == schema.Fold(have) {
 			continue
 		}
@@ -107,7 +107,7 @@ func (b *builder) rename(p *pair, kept map[schema.Addr]string) {
 			links = append(links, link{ref, &pair{addr: ref.To}})
 		}
 	}
-	v := rewritten(p.want.Value, p.kind, links, func(to *pair) string { return kept[to.addr] })
+	v := rewritten(p.want.Value, links, func(to *pair) string { return kept[to.addr] })
 	if own := kept[p.addr]; own != "" {
 		attrs := v.AsValueMap()
 		attrs[p.kind.Key[len(p.kind.Key)-1]] = cty.StringVal(own)
@@ -123,14 +123,14 @@ func (b *builder) rename(p *pair, kept map[schema.Addr]string) {
 }
 
 // followed returns a stored value in which references have the names that the plan gives their targets.
-func (b *builder) followed(spec cty.Value, k *schema.Kind, holds []link) cty.Value {
+func (b *builder) followed(spec cty.Value, holds []link) cty.Value {
 	if !b.renames {
 		return spec
 	}
-	return rewritten(spec, k, holds, func(to *pair) string {
+	return rewritten(spec, holds, func(to *pair) string {
 		if to.want == nil || to.have == nil {
 			return ""
 		}
-		return nameOf(to.kind, to.want.Value)
+		return to.kind.NameOf(to.want.Value)
 	})
 }

@@ -134,52 +134,16 @@ func (b *builder) of(k *schema.Kind) []field {
 	return list
 }
 
-// nameOf returns the innermost part of an object's key as it is written, or "" for a kind without.
-func nameOf(k *schema.Kind, v cty.Value) string {
-	last := k.Key[len(k.Key)-1]
-	if _, ok := k.Attr(last); !ok || v.GetAttr(last).IsNull() {
-		return ""
-	}
-	return v.GetAttr(last).AsString()
-}
-
 // rewritten returns a value in which each reference has the name that name says, or keeps its own for "".
-func rewritten(v cty.Value, k *schema.Kind, links []link, name func(*pair) string) cty.Value {
-	names := map[string]map[string]string{}
+func rewritten(v cty.Value, links []link, name func(*pair) string) cty.Value {
+	names := schema.Renames{}
 	for _, l := range links {
 		if l.to == nil {
 			continue
 		}
 		if now := name(l.to); now != "" {
-			if names[l.Attr] == nil {
-				names[l.Attr] = map[string]string{}
-			}
-			names[l.Attr][nameIn(l)] = now
+			names.Add(l.Attr, l.To.Name(), now)
 		}
 	}
-	if len(names) == 0 {
-		return v
-	}
-	attrs := v.AsValueMap()
-	for attr, by := range names {
-		attrs[attr] = renamed(attrs[attr], by)
-	}
-	return cty.ObjectVal(attrs)
-}
-
-// nameIn is the folded name by which a reference names its target.
-func nameIn(l link) string { return schema.Fold(l.To.Name()) }
-
-func renamed(v cty.Value, by map[string]string) cty.Value {
-	if !v.Type().IsSetType() {
-		if now, ok := by[schema.Fold(v.AsString())]; ok {
-			return cty.StringVal(now)
-		}
-		return v
-	}
-	items := v.AsValueSlice()
-	for i := range items {
-		items[i] = renamed(items[i], by)
-	}
-	return cty.SetVal(items)
+	return names.Apply(v)
 }

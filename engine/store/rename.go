@@ -9,16 +9,6 @@ import (
 	"github.com/qod-io/qod/schema"
 )
 
-// renames are new names by attribute and folded old name: two objects may swap theirs.
-type renames map[string]map[string]string
-
-func (n renames) add(attr, old, now string) {
-	if n[attr] == nil {
-		n[attr] = map[string]string{}
-	}
-	n[attr][schema.Fold(old)] = now
-}
-
 // followRenames rewrites the names of renamed objects in those that refer to them and are not written
 // themselves. The name is the innermost part of a key, so one level is enough: whoever refers to an
 // object by its outer parts too has the attribute that refers to the outer object.
@@ -33,9 +23,9 @@ func (d *draft) followRenames() {
 		}
 		old := d.rows.objects[id]
 		o := old
-		o.Spec = rewrite(old.Spec, d.namesIn(id, renamed))
+		o.Spec = d.namesIn(id, renamed).Apply(old.Spec)
 		if old.Applied != cty.NilVal {
-			o.Applied = rewrite(old.Applied, d.namesInValue(old.Kind, old.Applied, renamed))
+			o.Applied = d.namesInValue(old.Kind, old.Applied, renamed).Apply(old.Applied)
 		}
 		if sameValue(o.Spec, old.Spec) && sameValue(o.Applied, old.Applied) {
 			continue
@@ -57,67 +47,38 @@ func (d *draft) renamed() map[string]string {
 		if !existed || o.Tombstone {
 			continue
 		}
-		if now := name(o); name(old) != now {
+		if now := o.Kind.NameOf(o.Spec); old.Kind.NameOf(old.Spec) != now {
 			out[id] = now
 		}
 	}
 	return out
 }
 
-// name returns the innermost key part as it is written, or "" for a kind that nothing can refer to.
-func name(o Object) string {
-	last := o.Kind.Key[len(o.Kind.Key)-1]
-	if !o.Spec.Type().HasAttribute(last) || o.Spec.GetAttr(last).IsNull() {
-		return ""
-	}
-	return o.Spec.GetAttr(last).AsString()
+// name is how the object with that id was called.
+func (d *draft) name(id string) string {
+	o := d.rows.objects[id]
+	return o.Kind.NameOf(o.Spec)
 }
 
 // namesIn lists what changes in the value of the object with that id.
-func (d *draft) namesIn(id string, renamed map[string]string) renames {
-	names := renames{}
+func (d *draft) namesIn(id string, renamed map[string]string) schema.Renames {
+	names := schema.Renames{}
 	for _, ref := range d.rows.refs[id] {
 		if now, ok := renamed[ref.To]; ok {
-			names.add(ref.Attr, name(d.rows.objects[ref.To]), now)
+			names.Add(ref.Attr, d.name(ref.To), now)
 		}
 	}
 	return names
 }
 
 // namesInValue does the same for what was applied, whose references are not kept resolved.
-func (d *draft) namesInValue(kind *schema.Kind, v cty.Value, renamed map[string]string) renames {
-	names := renames{}
+func (d *draft) namesInValue(kind *schema.Kind, v cty.Value, renamed map[string]string) schema.Renames {
+	names := schema.Renames{}
 	for _, ref := range kind.Refs(v) {
 		to, ok := d.rows.live[ref.To]
 		if now, changed := renamed[to]; ok && changed {
-			names.add(ref.Attr, name(d.rows.objects[to]), now)
+			names.Add(ref.Attr, d.name(to), now)
 		}
 	}
 	return names
-}
-
-func rewrite(v cty.Value, names renames) cty.Value {
-	if len(names) == 0 {
-		return v
-	}
-	attrs := v.AsValueMap()
-	for attr, by := range names {
-		if !attrs[attr].Type().IsSetType() {
-			attrs[attr] = renameOne(attrs[attr], by)
-			continue
-		}
-		items := attrs[attr].AsValueSlice()
-		for i := range items {
-			items[i] = renameOne(items[i], by)
-		}
-		attrs[attr] = cty.SetVal(items)
-	}
-	return cty.ObjectVal(attrs)
-}
-
-func renameOne(v cty.Value, by map[string]string) cty.Value {
-	if now, ok := by[schema.Fold(v.AsString())]; ok {
-		return cty.StringVal(now)
-	}
-	return v
 }
