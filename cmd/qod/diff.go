@@ -23,14 +23,11 @@ func newDiff(a *app) *cobra.Command {
 	detailed := cmd.Flags().Bool("detailed-exitcode", false, "end with 2 instead of 0 when there is a difference")
 	s := scopeFlags(cmd, true)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		w, err := a.open(cmd.Context(), openOptions{})
+		w, err := a.openState(cmd.Context(), openOptions{})
 		if err != nil {
 			return err
 		}
 		defer w.Close()
-		if w.imagined {
-			return errNoState
-		}
 		p, err := w.past(cmd.Context())
 		if err != nil {
 			return err

@@ -33,14 +33,11 @@ func newOutput(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		w, err := a.open(cmd.Context(), openOptions{})
+		w, err := a.openState(cmd.Context(), openOptions{})
 		if err != nil {
 			return err
 		}
 		defer w.Close()
-		if w.imagined {
-			return errNoState
-		}
 		outputs, err := w.postgres.StackOutputs(cmd.Context(), stack.Name)
 		if err != nil {
 			return err

@@ -42,14 +42,11 @@ func newRollback(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		w, err := a.open(cmd.Context(), openOptions{write: *out == ""})
+		w, err := a.openState(cmd.Context(), openOptions{write: *out == ""})
 		if err != nil {
 			return err
 		}
 		defer w.Close()
-		if w.imagined {
-			return errNoState
-		}
 		p, err := a.planBack(cmd.Context(), w, stack, args[0], *empty)
 		if err != nil {
 			return err

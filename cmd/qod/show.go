@@ -170,11 +170,7 @@ func (a *app) showStack(ctx context.Context, w *world, stack string, asJSON bool
 		return err
 	}
 	if _, known := snap.Stacks[stack]; !known {
-		var names []string
-		for name := range snap.Stacks {
-			names = append(names, name)
-		}
-		return fmt.Errorf("nothing is stored of stack %q.%s", stack, schema.DidYouMean(stack, names))
+		return fmt.Errorf("nothing is stored of stack %q.%s", stack, schema.DidYouMean(stack, stacks(snap)))
 	}
 	if asJSON {
 		document, err := describeStack(snap, stack)

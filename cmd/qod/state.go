@@ -88,14 +88,11 @@ func newStateShow(a *app) *cobra.Command {
 	}
 	s := scopeFlags(cmd, false)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		w, err := a.open(cmd.Context(), openOptions{})
+		w, err := a.openState(cmd.Context(), openOptions{})
 		if err != nil {
 			return err
 		}
 		defer w.Close()
-		if w.imagined {
-			return errNoState
-		}
 		p, err := w.past(cmd.Context())
 		if err != nil {
 			return err

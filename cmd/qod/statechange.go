@@ -156,14 +156,11 @@ func (a *app) rewrite(ctx context.Context, s scope, dry bool, change func([]stor
 	if err != nil {
 		return err
 	}
-	w, err := a.open(ctx, openOptions{write: !dry})
+	w, err := a.openState(ctx, openOptions{write: !dry})
 	if err != nil {
 		return err
 	}
 	defer w.Close()
-	if w.imagined {
-		return errNoState
-	}
 	if err := w.checkStack(ctx, stack, false); err != nil {
 		return err
 	}

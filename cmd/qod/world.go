@@ -76,6 +76,19 @@ func (a *app) open(ctx context.Context, o openOptions) (*world, error) {
 	return nil, err
 }
 
+// openState is open for commands that are of no use where there is no state.
+func (a *app) openState(ctx context.Context, o openOptions) (*world, error) {
+	w, err := a.open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if w.imagined {
+		w.Close()
+		return nil, errNoState
+	}
+	return w, nil
+}
+
 // imagine makes a world in which nothing exists yet.
 func imagine(w *world) (*world, error) {
 	key := make([]byte, store.MasterKeySize)

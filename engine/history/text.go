@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/qod-io/qod/engine/plan"
 	"github.com/qod-io/qod/engine/store"
 	"github.com/qod-io/qod/schema"
 )
@@ -42,21 +43,14 @@ func Summary(changes []Change, outputs []OutputChange) string {
 	add, change, destroy := Counts(changes)
 	words := fmt.Sprintf("+%d ~%d -%d", add, change, destroy)
 	if n := len(outputs); n > 0 {
-		words += fmt.Sprintf(", %s", plural(n, "output"))
+		words += fmt.Sprintf(", %s", plan.Plural(n, "output"))
 	}
 	return words
 }
 
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 func (t Text) change(out *strings.Builder, c Change) {
 	o := c.Object()
-	fmt.Fprintf(out, "  # %s %s\n", t.bold(o.Addr().String()), verb(c))
+	fmt.Fprintf(out, "  # %s %s\n", plan.Text(t).Bold(o.Addr().String()), verb(c))
 	for _, note := range notes(c) {
 		fmt.Fprintf(out, "  # (%s)\n", note)
 	}
@@ -65,7 +59,7 @@ func (t Text) change(out *strings.Builder, c Change) {
 		out.WriteString("\n")
 		return
 	}
-	fmt.Fprintf(out, "%3s %s {\n", t.paint(symbol(c.Action)), Header(*o))
+	fmt.Fprintf(out, "%3s %s {\n", plan.Text(t).Paint(symbol(c.Action)), Header(*o))
 	width := 0
 	for _, a := range attrs {
 		if !nested(a.After.Type()) || a.Hidden {
@@ -155,11 +149,11 @@ func (t Text) attr(out *strings.Builder, a Attr, width int) {
 	}
 	switch {
 	case a.Hidden:
-		fmt.Fprintf(out, "      %s %-*s = %s\n", t.paint(mark), width, a.Name, hiddenValue)
+		fmt.Fprintf(out, "      %s %-*s = %s\n", plan.Text(t).Paint(mark), width, a.Name, hiddenValue)
 	case nested(a.After.Type()):
 		t.blocks(out, a)
 	default:
-		fmt.Fprintf(out, "      %s %-*s = %s\n", t.paint(mark), width, a.Name, arrow(a.Before, a.After))
+		fmt.Fprintf(out, "      %s %-*s = %s\n", plan.Text(t).Paint(mark), width, a.Name, arrow(a.Before, a.After))
 	}
 }
 
@@ -193,11 +187,11 @@ func (t Text) blocks(out *strings.Builder, a Attr) {
 }
 
 func (t Text) block(out *strings.Builder, mark, name string, v cty.Value) {
-	fmt.Fprintf(out, "      %s %s {\n", t.paint(mark), name)
+	fmt.Fprintf(out, "      %s %s {\n", plan.Text(t).Paint(mark), name)
 	attrs := v.AsValueMap()
 	for _, attr := range slices.Sorted(maps.Keys(attrs)) {
 		if !absent(attrs[attr]) {
-			fmt.Fprintf(out, "          %s %s = %s\n", t.paint(mark), attr, Literal(attrs[attr]))
+			fmt.Fprintf(out, "          %s %s = %s\n", plan.Text(t).Paint(mark), attr, Literal(attrs[attr]))
 		}
 	}
 	out.WriteString("        }\n")
@@ -229,7 +223,7 @@ func (t Text) outputs(out *strings.Builder, changes []OutputChange) {
 		default:
 			words = OutputText(*c.Before) + " -> " + OutputText(*c.After)
 		}
-		fmt.Fprintf(out, "  %s %s = %s\n", t.paint(mark), c.Name, strings.ReplaceAll(words, "\n", "\n    "))
+		fmt.Fprintf(out, "  %s %s = %s\n", plan.Text(t).Paint(mark), c.Name, strings.ReplaceAll(words, "\n", "\n    "))
 	}
 	out.WriteString("\n")
 }
@@ -245,19 +239,4 @@ func OutputText(o schema.Output) string {
 // Literal prints a value as HCL.
 func Literal(v cty.Value) string {
 	return string(hclwrite.Format(hclwrite.TokensForValue(v).Bytes()))
-}
-
-func (t Text) paint(mark string) string {
-	code := map[string]string{"+": "32", "~": "33", "-": "31"}[mark]
-	if !t.Color {
-		return mark
-	}
-	return "\x1b[" + code + "m" + mark + "\x1b[0m"
-}
-
-func (t Text) bold(s string) string {
-	if !t.Color {
-		return s
-	}
-	return "\x1b[1m" + s + "\x1b[0m"
 }

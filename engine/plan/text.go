@@ -39,9 +39,9 @@ func (t Text) drift(out *strings.Builder, p *Plan) {
 	out.WriteString("Changed outside of this configuration since it was applied:\n\n")
 	for i, d := range p.Drift {
 		if i == 0 || p.Drift[i-1].Addr != d.Addr {
-			fmt.Fprintf(out, "  # %s has changed\n", t.bold(d.Addr.String()))
+			fmt.Fprintf(out, "  # %s has changed\n", t.Bold(d.Addr.String()))
 		}
-		fmt.Fprintf(out, "      %s %s = %s\n", t.paint("~"), d.Attr.Name, t.moved(d.Attr))
+		fmt.Fprintf(out, "      %s %s = %s\n", t.Paint("~"), d.Attr.Name, t.moved(d.Attr))
 	}
 	out.WriteString("\n")
 }
@@ -61,11 +61,11 @@ func (t Text) changes(out *strings.Builder, p *Plan) {
 }
 
 func (t Text) change(out *strings.Builder, c Change) {
-	fmt.Fprintf(out, "  # %s %s\n", t.bold(c.Addr.String()), verb(c))
+	fmt.Fprintf(out, "  # %s %s\n", t.Bold(c.Addr.String()), verb(c))
 	for _, line := range remarks(c) {
 		fmt.Fprintf(out, "  # %s\n", line)
 	}
-	fmt.Fprintf(out, "%s%s %s {\n", strings.Repeat(" ", 3-len(symbols[c.Action])), t.paint(symbols[c.Action]), block(c))
+	fmt.Fprintf(out, "%s%s %s {\n", strings.Repeat(" ", 3-len(symbols[c.Action])), t.Paint(symbols[c.Action]), block(c))
 	width := 0
 	for _, a := range c.Attrs {
 		if !nested(a) {
@@ -77,7 +77,7 @@ func (t Text) change(out *strings.Builder, c Change) {
 	}
 	t.lifecycle(out, c)
 	if hidden := t.hidden(c); hidden > 0 {
-		fmt.Fprintf(out, "        # (%s unchanged)\n", plural(hidden, "attribute"))
+		fmt.Fprintf(out, "        # (%s unchanged)\n", Plural(hidden, "attribute"))
 	}
 	out.WriteString("    }\n\n")
 }
@@ -120,8 +120,8 @@ func (t Text) lifecycle(out *strings.Builder, c Change) {
 	if c.Action == Update {
 		note = "  # " + effects[schema.Row]
 	}
-	fmt.Fprintf(out, "      %s lifecycle {%s\n", t.paint(symbol), note)
-	fmt.Fprintf(out, "          %s prevent_destroy = %s\n        }\n", t.paint(symbol), arrow)
+	fmt.Fprintf(out, "      %s lifecycle {%s\n", t.Paint(symbol), note)
+	fmt.Fprintf(out, "          %s prevent_destroy = %s\n        }\n", t.Paint(symbol), arrow)
 }
 
 func (t Text) hidden(c Change) int {
@@ -201,7 +201,7 @@ func (t Text) attr(out *strings.Builder, action Action, a Attr, width int) {
 		t.block(out, a, note)
 		return
 	}
-	fmt.Fprintf(out, "      %s %-*s = %s%s\n", t.paint(symbol), width, a.Name, t.arrow(a, action), note)
+	fmt.Fprintf(out, "      %s %-*s = %s%s\n", t.Paint(symbol), width, a.Name, t.arrow(a, action), note)
 }
 
 var effects = map[schema.Effect]string{

@@ -13,7 +13,7 @@ func (t Text) live(out *strings.Builder, p *Plan) {
 	}
 	out.WriteString("The live world differs, and apply will mend it:\n\n")
 	for _, f := range p.Live {
-		fmt.Fprintf(out, "  %s %s: %s\n", t.paint("~"), t.bold(f.Addr.String()), f.Message)
+		fmt.Fprintf(out, "  %s %s: %s\n", t.Paint("~"), t.Bold(f.Addr.String()), f.Message)
 	}
 	out.WriteString("\n")
 }
@@ -24,7 +24,7 @@ func (t Text) draining(out *strings.Builder, p *Plan) {
 	}
 	out.WriteString("Live work ends with these changes:\n\n")
 	for _, f := range p.Draining {
-		fmt.Fprintf(out, "  before %s goes: %s\n", t.bold(f.Addr.String()), f.Message)
+		fmt.Fprintf(out, "  before %s goes: %s\n", t.Bold(f.Addr.String()), f.Message)
 	}
 	out.WriteString("\n")
 }
@@ -61,11 +61,11 @@ func nothing(p *Plan) string {
 	case p.Mode == Destroy:
 		return fmt.Sprintf("No changes. Stack %q owns nothing that could be destroyed.", p.Stack)
 	case p.Mode == RefreshOnly:
-		return fmt.Sprintf("No changes. Nobody changed what stack %q has applied (%s).", p.Stack, plural(p.Unchanged, "object"))
+		return fmt.Sprintf("No changes. Nobody changed what stack %q has applied (%s).", p.Stack, Plural(p.Unchanged, "object"))
 	case p.Partial:
 		return fmt.Sprintf("No changes. What was selected of stack %q is as its configuration says.", p.Stack)
 	}
-	return fmt.Sprintf("No changes. Stack %q is as its configuration says (%s).", p.Stack, plural(p.Unchanged, "object"))
+	return fmt.Sprintf("No changes. Stack %q is as its configuration says (%s).", p.Stack, Plural(p.Unchanged, "object"))
 }
 
 func counts(p *Plan) string {
@@ -93,7 +93,7 @@ func (t Text) refreshed(out *strings.Builder, p *Plan) {
 	if len(p.Live) > 0 {
 		mends = ", mends the live world"
 	}
-	fmt.Fprintf(out, "Refresh only: apply takes this as applied (%s)%s, and changes nothing else.\n", plural(len(p.Changes), "object"), mends)
+	fmt.Fprintf(out, "Refresh only: apply takes this as applied (%s)%s, and changes nothing else.\n", Plural(len(p.Changes), "object"), mends)
 }
 
 // outputs prints what becomes of the outputs.
@@ -114,18 +114,20 @@ func (t Text) outputs(out *strings.Builder, p *Plan) {
 		if o.Sensitive {
 			words = "(sensitive value)"
 		}
-		fmt.Fprintf(out, "  %s %-*s = %s\n", t.paint(symbol), width, o.Name, words)
+		fmt.Fprintf(out, "  %s %-*s = %s\n", t.Paint(symbol), width, o.Name, words)
 	}
 }
 
-func plural(n int, noun string) string {
+// Plural counts things: "1 output", "2 outputs".
+func Plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-func (t Text) paint(symbol string) string {
+// Paint returns a symbol of a change in its colour.
+func (t Text) Paint(symbol string) string {
 	code := map[string]string{"+": "32", "~": "33", "-": "31", "-/+": "31", ".": "36"}[symbol]
 	if !t.Color {
 		return symbol
@@ -133,7 +135,8 @@ func (t Text) paint(symbol string) string {
 	return "\x1b[" + code + "m" + symbol + "\x1b[0m"
 }
 
-func (t Text) bold(s string) string {
+// Bold returns text that stands out.
+func (t Text) Bold(s string) string {
 	if !t.Color {
 		return s
 	}

@@ -34,30 +34,30 @@ func (t Text) block(out *strings.Builder, a Attr, note string) {
 
 // changedBlock prints what changes in a block of which there is one.
 func (t Text) changedBlock(out *strings.Builder, a Attr, note string) {
-	fmt.Fprintf(out, "      %s %s {%s\n", t.paint("~"), a.Name, note)
+	fmt.Fprintf(out, "      %s %s {%s\n", t.Paint("~"), a.Name, note)
 	for _, name := range sortedKeys(a.After.Type().AttributeTypes()) {
 		before, after := a.Before.GetAttr(name), a.After.GetAttr(name)
 		switch {
 		case absent(before) && absent(after):
 		case absent(before):
-			fmt.Fprintf(out, "          %s %s = %s\n", t.paint("+"), name, literal(after))
+			fmt.Fprintf(out, "          %s %s = %s\n", t.Paint("+"), name, literal(after))
 		case absent(after):
-			fmt.Fprintf(out, "          %s %s = %s\n", t.paint("-"), name, literal(before))
+			fmt.Fprintf(out, "          %s %s = %s\n", t.Paint("-"), name, literal(before))
 		case before.RawEquals(after):
 			fmt.Fprintf(out, "            %s = %s\n", name, literal(after))
 		default:
-			fmt.Fprintf(out, "          %s %s = %s -> %s\n", t.paint("~"), name, literal(before), literal(after))
+			fmt.Fprintf(out, "          %s %s = %s -> %s\n", t.Paint("~"), name, literal(before), literal(after))
 		}
 	}
 	out.WriteString("        }\n")
 }
 
 func (t Text) nestedBlock(out *strings.Builder, symbol, name string, v cty.Value, note string) {
-	fmt.Fprintf(out, "      %s %s {%s\n", t.paint(symbol), name, note)
+	fmt.Fprintf(out, "      %s %s {%s\n", t.Paint(symbol), name, note)
 	attrs := v.AsValueMap()
 	for _, attr := range sortedKeys(attrs) {
 		if !absent(attrs[attr]) {
-			fmt.Fprintf(out, "          %s %s = %s\n", t.paint(symbol), attr, literal(attrs[attr]))
+			fmt.Fprintf(out, "          %s %s = %s\n", t.Paint(symbol), attr, literal(attrs[attr]))
 		}
 	}
 	out.WriteString("        }\n")
