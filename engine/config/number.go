@@ -3,22 +3,53 @@ package config
 import (
 	"bytes"
 	"fmt"
-	"regexp"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 )
 
-// longNumber finds what may be a number of too many digits. Few files have any, and only those are looked
-// through token by token.
-func longNumber() *regexp.Regexp { return regexp.MustCompile(`[0-9.][eE][+-]?[0-9]{4}|[0-9]{1000}`) }
+// manyDigits is how many digits in a row may be too many, and manyOfExponent how many of an exponent.
+const (
+	manyDigits     = 1000
+	manyOfExponent = 4
+)
+
+// mayBeLong reports whether text has what may be a number of too many digits. Few files have any, and only
+// those are looked through token by token.
+func mayBeLong(text []byte) bool {
+	digits := 0
+	for i, c := range text {
+		if isDigit(c) {
+			if digits++; digits == manyDigits {
+				return true
+			}
+			continue
+		}
+		digits = 0
+		if (c == 'e' || c == 'E') && i > 0 && (isDigit(text[i-1]) || text[i-1] == '.') && longExponent(text[i+1:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// longExponent reports whether text begins with what may be an exponent of too many digits.
+func longExponent(text []byte) bool {
+	if len(text) > 0 && (text[0] == '+' || text[0] == '-') {
+		text = text[1:]
+	}
+	return len(text) >= manyOfExponent && !slices.ContainsFunc(text[:manyOfExponent], func(c byte) bool { return !isDigit(c) })
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // refuseNumbers refuses the numbers of a file that would be text of any length: 1e600000000 as a name has
 // 600 MB.
 func refuseNumbers(src []byte, file string) hcl.Diagnostics {
 	inJSON := isJSON(file)
-	if !longNumber().Match(src) && !(inJSON && bytes.Contains(src, []byte(`\u`))) {
+	if !mayBeLong(src) && !(inJSON && bytes.Contains(src, []byte(`\u`))) {
 		return nil
 	}
 	if inJSON {
