@@ -134,6 +134,7 @@ func (e *Engine) Plan(ctx context.Context, stack store.Stack, c schema.Desired, 
 // compare makes a plan without looking at the live world.
 func (e *Engine) compare(snap *store.Snapshot, stack store.Stack, c schema.Desired, o PlanOptions) *Plan {
 	p := &Plan{secrets: map[store.SecretKey]string{}}
+	var secrets sync.Mutex
 	sensitive := map[string][]string{}
 	for _, object := range c.Objects {
 		sensitive[object.Address] = object.Sensitive
@@ -149,7 +150,9 @@ func (e *Engine) compare(snap *store.Snapshot, stack store.Stack, c schema.Desir
 		NewID:     uuid.NewString,
 		Fingerprint: func(id, attr, secret string) string {
 			key := store.SecretKey{Object: id, Attr: attr}
+			secrets.Lock()
 			p.secrets[key] = secret
+			secrets.Unlock()
 			return e.Sealer.Fingerprint(key, []byte(secret))
 		},
 		FingerprintOutput: func(name string, v cty.Value) string {

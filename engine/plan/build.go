@@ -24,7 +24,7 @@ type Input struct {
 	Sensitive map[string][]string
 	// NewID makes the id of a new object.
 	NewID func() string
-	// Fingerprint stands for a secret in a spec.
+	// Fingerprint stands for a secret in a spec. Several goroutines may call it at once.
 	Fingerprint func(id, attr, secret string) string
 	// FingerprintOutput stands for the value of a sensitive output.
 	FingerprintOutput func(name string, v cty.Value) string
@@ -69,7 +69,6 @@ type builder struct {
 	renames  bool // some stored object gets another name
 	drift    []drifted
 	found    []found
-	scratch  []cell
 	names    map[schema.Addr]map[string]bool // of objects, by what is around them
 }
 
@@ -87,7 +86,7 @@ type drifted struct {
 func newBuilder(in Input) *builder {
 	b := &builder{
 		in: in, plan: &Plan{Stack: in.Stack, Mode: in.Mode, Partial: in.Selection.Partial()},
-		fields: map[*schema.Kind][]field{}, byAddr: make(map[schema.Addr]*pair, len(in.Actual)),
+		fields: fields(), byAddr: make(map[schema.Addr]*pair, len(in.Actual)),
 		byBlock: make(map[string]*pair, len(in.Actual)), wantAt: make(map[string]*pair, len(in.Desired.Objects)),
 		wantAddr: make(map[schema.Addr]*pair, len(in.Desired.Objects)), protects: map[string]bool{},
 	}
@@ -114,16 +113,21 @@ func newBuilder(in Input) *builder {
 
 func (b *builder) store() {
 	pairs := make([]pair, len(b.in.Actual))
-	b.stored = make([]*pair, 0, len(pairs))
-	for i := range b.in.Actual {
-		a, p := &b.in.Actual[i], &pairs[i]
-		if a.Tombstone {
-			continue
+	spread(len(pairs), func(first, step int) {
+		for i := first; i < len(pairs); i += step {
+			a := &b.in.Actual[i]
+			addr := a.Addr()
+			pairs[i] = pair{
+				id: a.ID, kind: a.Kind, have: a, addr: addr, was: addr, own: a.Stack == b.in.Stack, at: a.Address, kept: true,
+			}
 		}
-		*p = pair{id: a.ID, kind: a.Kind, have: a, was: a.Addr(), own: a.Stack == b.in.Stack, at: a.Address, kept: true}
-		p.addr = p.was
-		b.stored = append(b.stored, p)
-		b.byAddr[p.addr] = p
+	})
+	b.stored = make([]*pair, 0, len(pairs))
+	for i := range pairs {
+		if p := &pairs[i]; !p.have.Tombstone {
+			b.stored = append(b.stored, p)
+			b.byAddr[p.addr] = p
+		}
 	}
 	rank := map[*schema.Kind]int{}
 	for i, k := range schema.Kinds() {
@@ -137,10 +141,14 @@ func (b *builder) store() {
 func (b *builder) want() {
 	pairs := make([]pair, len(b.in.Desired.Objects))
 	b.wanted = make([]*pair, len(pairs))
-	for i := range b.in.Desired.Objects {
-		want, p := &b.in.Desired.Objects[i], &pairs[i]
-		*p = pair{kind: want.Kind, want: want, addr: want.Addr(), own: true, at: want.Address, kept: true}
-		b.wanted[i] = p
+	spread(len(pairs), func(first, step int) {
+		for i := first; i < len(pairs); i += step {
+			want := &b.in.Desired.Objects[i]
+			pairs[i] = pair{kind: want.Kind, want: want, addr: want.Addr(), own: true, at: want.Address, kept: true}
+			b.wanted[i] = &pairs[i]
+		}
+	})
+	for _, p := range b.wanted {
 		b.wantAt[p.at] = p
 	}
 }

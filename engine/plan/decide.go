@@ -57,6 +57,9 @@ func (b *builder) fresh(id string, p *pair) (cty.Value, []string) {
 		}
 		attrs[f.name] = v
 	}
+	if p.have == nil && len(secrets) == 0 {
+		return p.want.Value, nil // as it is written: thousands of copies would take their memory
+	}
 	return cty.ObjectVal(attrs), secrets
 }
 

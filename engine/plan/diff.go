@@ -28,36 +28,50 @@ type cell struct {
 
 // compare finds out how each desired object differs from the stored one.
 func (b *builder) compare() {
-	for _, p := range b.wanted {
-		if p.have == nil {
+	telling := make([]*diff, len(b.wanted))
+	spread(len(b.wanted), func(first, step int) {
+		var room []cell
+		for i := first; i < len(b.wanted); i += step {
+			p := b.wanted[i]
+			if p.have == nil {
+				continue
+			}
+			d := b.diff(p, room)
+			room = d.cells
+			p.keepDiff(d)
+			if len(d.drift) > 0 || len(d.warnings) > 0 {
+				telling[i] = d
+			}
+		}
+	})
+	for i, d := range telling {
+		if d == nil {
 			continue
 		}
-		d := b.diff(p)
 		for _, drift := range d.drift {
-			b.drift = append(b.drift, drifted{p, drift})
+			b.drift = append(b.drift, drifted{b.wanted[i], drift})
 		}
 		for _, warning := range d.warnings {
-			b.problem(p, warning)
-		}
-		protected := p.want.Lifecycle.PreventDestroy != p.have.Protected
-		if len(d.attrs) > 0 || p.have.Address != p.at || p.imported() || protected {
-			p.keepDiff(d)
+			b.problem(b.wanted[i], warning)
 		}
 	}
 }
 
+// keepDiff keeps the diff of an object that has to be written.
 func (p *pair) keepDiff(d *diff) {
-	d.cells = slices.Clone(d.cells)
-	p.diff = d
+	protected := p.want.Lifecycle.PreventDestroy != p.have.Protected
+	if len(d.attrs) > 0 || p.have.Address != p.at || p.imported() || protected {
+		p.diff = d
+		d.cells = slices.Clone(d.cells)
+	}
 }
 
 // diff is the three-way comparison of one object. A written attribute takes the written value. One
 // that was applied and is no longer written returns to its default. One that was never written is left
-// alone. Sets and blocks belong wholly to the configuration. The cells of the result last until the next diff.
-func (b *builder) diff(p *pair) *diff {
-	fields := b.of(p.kind)
-	d := &diff{cells: b.scratch[:0]}
-	for _, f := range fields {
+// alone. Sets and blocks belong wholly to the configuration. The cells of the result take up the room.
+func (b *builder) diff(p *pair, room []cell) *diff {
+	d := &diff{cells: room[:0]}
+	for _, f := range b.of(p.kind) {
 		d.cells = append(d.cells, cell{})
 		c := &d.cells[len(d.cells)-1]
 		*c = cell{field: f, written: b.written(p.id, p.want, f), stored: p.have.Spec.GetAttr(f.name)}
@@ -65,14 +79,13 @@ func (b *builder) diff(p *pair) *diff {
 		b.settle(p, c, d)
 		b.cell(p, *c, d)
 	}
-	b.scratch = d.cells
 	return d
 }
 
 // differing returns the diff of an object that has to be written, also where nothing differs.
 func (b *builder) differing(p *pair) *diff {
 	if p.diff == nil {
-		p.keepDiff(b.diff(p))
+		p.diff = b.diff(p, nil)
 	}
 	return p.diff
 }

@@ -79,7 +79,7 @@ func overlaid(base, over cty.Value, names []string) cty.Value {
 func (b *builder) keepNames() {
 	kept := map[schema.Addr]string{}
 	for _, p := range b.wanted {
-		if p.have == nil {
+		if p.have == nil || p.addr == p.was {
 			continue
 		}
 		want, have := p.kind.NameOf(p.want.Value), p.kind.NameOf(p.have.Spec)

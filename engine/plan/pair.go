@@ -69,23 +69,36 @@ func (p *pair) action() Action {
 
 // link resolves all references.
 func (b *builder) link() {
+	spread(len(b.stored), func(first, step int) {
+		for i := first; i < len(b.stored); i += step {
+			p := b.stored[i]
+			p.whole().holds = b.resolved(p.kind.Refs(p.have.Spec))
+		}
+	})
 	for _, p := range b.stored {
 		whole := p.whole()
-		whole.holds = b.resolved(p.kind.Refs(p.have.Spec))
 		for _, l := range whole.holds {
 			if l.to != nil {
 				l.to.usedBy = append(l.to.usedBy, whole)
 			}
 		}
 	}
-	for _, p := range b.wanted {
-		for _, ref := range p.kind.Refs(p.want.Value) {
-			to := b.wantAddr[ref.To]
-			if to == nil && b.byAddr[ref.To] != nil {
-				to = b.byAddr[ref.To].whole()
-			}
-			p.wants = append(p.wants, link{ref, to})
+	spread(len(b.wanted), func(first, step int) {
+		for i := first; i < len(b.wanted); i += step {
+			b.linkWanted(b.wanted[i])
 		}
+	})
+}
+
+func (b *builder) linkWanted(p *pair) {
+	refs := p.kind.Refs(p.want.Value)
+	p.wants = make([]link, len(refs))
+	for i, ref := range refs {
+		to := b.wantAddr[ref.To]
+		if to == nil && b.byAddr[ref.To] != nil {
+			to = b.byAddr[ref.To].whole()
+		}
+		p.wants[i] = link{ref, to}
 	}
 }
 
@@ -115,10 +128,18 @@ func (f field) secret() bool { return f.attr != nil && f.attr.Secret }
 
 func (f field) hasDefault() bool { return f.attr != nil && f.attr.Default != cty.NilVal }
 
-func (b *builder) of(k *schema.Kind) []field {
-	if list, ok := b.fields[k]; ok {
-		return list
+func (b *builder) of(k *schema.Kind) []field { return b.fields[k] }
+
+// fields lists those of all kinds.
+func fields() map[*schema.Kind][]field {
+	all := map[*schema.Kind][]field{}
+	for _, k := range schema.Kinds() {
+		all[k] = fieldsOf(k)
 	}
+	return all
+}
+
+func fieldsOf(k *schema.Kind) []field {
 	key := "|" + strings.Join(k.Key, "|") + "|"
 	list := make([]field, 0, len(k.Attrs)+len(k.Blocks))
 	for i := range k.Attrs {
@@ -130,7 +151,6 @@ func (b *builder) of(k *schema.Kind) []field {
 	for _, block := range k.Blocks {
 		list = append(list, field{name: block.Name, single: block.Single, effect: block.Effect, whole: true})
 	}
-	b.fields[k] = list
 	return list
 }
 
