@@ -110,3 +110,50 @@ func appendMany(t *testing.T, s *postgres.Store) {
 	}
 	t.Logf("append of %d statements: %s", len(rows), time.Since(start).Round(time.Millisecond))
 }
+
+// Two objects may swap their names also where so many others lie between them that no one batch has both.
+func TestSwapAcrossBatches(t *testing.T) {
+	s := openAt(t, pgtest.Database(t))
+	writes := make([]store.Write, 2500)
+	for i := range writes {
+		writes[i] = storetest.New(t, "tenant", fmt.Sprintf(`{"name":"t%d"}`, i))
+	}
+	if _, err := s.Commit(t.Context(), store.Change{Writes: writes}); err != nil {
+		t.Fatal(err)
+	}
+	names := func() map[string]store.Object {
+		snapshot, err := s.Snapshot(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := map[string]store.Object{}
+		for _, o := range snapshot.Objects {
+			all[o.ID] = o
+		}
+		return all
+	}
+	before := names()
+	last := len(writes) - 1
+	again := make([]store.Write, len(writes))
+	for i, w := range writes {
+		again[i] = storetest.Next(t, before[w.ID], fmt.Sprintf(`{"name":"t%d","display_name":"again"}`, i))
+	}
+	again[0] = storetest.Next(t, before[writes[0].ID], fmt.Sprintf(`{"name":"t%d"}`, last))
+	again[last] = storetest.Next(t, before[writes[last].ID], `{"name":"t0"}`)
+	if _, err := s.Commit(t.Context(), store.Change{Writes: again}); err != nil {
+		t.Fatal(err)
+	}
+	after := names()
+	for i, w := range writes {
+		want := before[w.ID].Addr()
+		switch i {
+		case 0:
+			want = before[writes[last].ID].Addr()
+		case last:
+			want = before[writes[0].ID].Addr()
+		}
+		if got := after[w.ID]; got.Addr() != want || got.Generation != 2 {
+			t.Fatalf("object %d is %s of generation %d, want %s of 2", i, got.Addr(), got.Generation, want)
+		}
+	}
+}

@@ -49,6 +49,10 @@ ON CONFLICT (name) DO UPDATE SET lineage = excluded.lineage WHERE qodstate_stack
 VALUES ($1::text::uuid, $2, $3, $4, nullif($5, ''), $6, $7, $8::text::jsonb, $9::text::json)`
 )
 
+// rowsAtOnce is how many objects a batch has at most. A batch is in memory several times over, encoded; the
+// constraints are deferred, and hold for all batches of a transaction together.
+const rowsAtOnce = 1000
+
 // save writes what an edit says, and the record of the commit.
 func (a *apply) save(ctx context.Context, tx pgx.Tx, e *store.Edit, revision store.Revision) error {
 	previous, err := encodePrevious(e.Before)
@@ -71,8 +75,17 @@ func (a *apply) save(ctx context.Context, tx pgx.Tx, e *store.Edit, revision sto
 	if len(e.Removed) > 0 {
 		batch.Queue(deleteObjects, e.Removed)
 	}
-	if err := queueObjects(batch, e.Put); err != nil {
-		return err
+	for part := range slices.Chunk(e.Put, rowsAtOnce) {
+		if err := queueObjects(batch, part); err != nil {
+			return err
+		}
+		if len(part) < rowsAtOnce {
+			continue
+		}
+		if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+			return err
+		}
+		batch = &pgx.Batch{}
 	}
 	queueRefs(batch, relinked, e.Refs)
 	a.queueSecrets(batch, e.Forget)
@@ -88,9 +101,6 @@ func (a *apply) save(ctx context.Context, tx pgx.Tx, e *store.Edit, revision sto
 }
 
 func queueObjects(batch *pgx.Batch, objects []store.Object) error {
-	if len(objects) == 0 {
-		return nil
-	}
 	n := len(objects)
 	ids, kinds, keys, specs := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
 	applied, asApplied := make([]*string, n), make([]bool, n)
