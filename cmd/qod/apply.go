@@ -160,6 +160,7 @@ func (a *app) carryOut(ctx context.Context, m *made, o applyOptions, tell teller
 	if len(m.Changes)+len(m.Outputs) > 0 {
 		tell.committed()
 	}
+	a.collect(garbageOfWaiting)
 	if err := follow(unhurried, ctx.Done(), m, o, tell); err != nil {
 		return err
 	}

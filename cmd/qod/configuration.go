@@ -90,12 +90,13 @@ func (a *app) read(vars []config.Given) (*configuration, hcl.Diagnostics, map[st
 
 // How much garbage there may be beside what is in use, in percent of it. An estate of 15,000 objects takes about
 // 130 MB. With Go's own 100 percent, a third of the time of a plan went into looking for garbage; with 200 it
-// is a tenth, and the process stays below 500 MB. An apply has the plan, what it writes and its text in use as
-// well, and mostly waits for others: it stays below 500 MB with 50. A limit of memory would do worse: close to
-// it, nothing but collecting is done.
+// is a tenth, and the process stays below 450 MB. An apply has the plan and what it writes in use as well,
+// and after the commit what it reads again: then it only waits for others, and has time to look. So it stays
+// below 450 MB too. A limit of memory would do worse: close to it, nothing but collecting is done.
 const (
 	garbageOfPlans   = 200
 	garbageOfApplies = 50
+	garbageOfWaiting = 20
 )
 
 // collect sets how much garbage there may be. GOGC in the environment prevails.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -109,11 +110,8 @@ func (a *app) plan(ctx context.Context, o planOptions, tell teller) (*made, erro
 
 func (m *made) make(ctx context.Context, a *app, tell teller) error {
 	o := m.options
-	var err error
-	if m.configuration, err = a.evaluate(o.vars); err != nil {
-		return err
-	}
-	if m.world, err = a.open(ctx, openOptions{create: o.writing && o.mode == plan.Normal, write: o.writing}); err != nil {
+	err := m.begin(ctx, a)
+	if err != nil {
 		return err
 	}
 	if m.world.imagined {
@@ -138,6 +136,44 @@ func (m *made) make(ctx context.Context, a *app, tell teller) error {
 		return errConfiguration
 	}
 	return nil
+}
+
+// begin evaluates the configuration and opens the world. A world that is only read is opened meanwhile, and its
+// store read: a large one takes as long as a large configuration. Whatever comes of it, what is wrong with
+// the configuration is said first, and alone.
+func (m *made) begin(ctx context.Context, a *app) error {
+	o := m.options
+	var err error
+	if o.writing {
+		if m.configuration, err = a.evaluate(o.vars); err != nil {
+			return err
+		}
+		m.world, err = a.open(ctx, openOptions{create: o.mode == plan.Normal, write: true})
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var failed error
+	var opening sync.WaitGroup
+	opening.Go(func() { m.world, failed = a.openAndRead(ctx) })
+	if m.configuration, err = a.evaluate(o.vars); err != nil {
+		cancel()
+	}
+	opening.Wait()
+	if err != nil {
+		return err
+	}
+	return failed
+}
+
+// openAndRead opens a world that is only read, with a store that has its snapshot at hand.
+func (a *app) openAndRead(ctx context.Context) (*world, error) {
+	w, err := a.open(ctx, openOptions{})
+	if err != nil {
+		return nil, err
+	}
+	_, _ = w.store.Snapshot(ctx) // whoever needs it asks again, and is told what is wrong
+	return w, nil
 }
 
 // checkStack refuses a stack of the same name that was made elsewhere. Plans check that by themselves.
