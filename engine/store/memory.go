@@ -24,6 +24,7 @@ type Memory struct {
 	secrets    map[SecretKey]Sealed
 	stacks     map[string]Stack
 	outputs    map[string][]KeptOutput // by stack
+	lost       map[string]memoryLost   // by id
 	plans      map[string]bool
 	history    []Apply
 	leases     map[string]*memoryLease // held ones
@@ -48,6 +49,7 @@ func NewMemory(sealer *Sealer) *Memory {
 		secrets: map[SecretKey]Sealed{},
 		stacks:  map[string]Stack{},
 		outputs: map[string][]KeptOutput{},
+		lost:    map[string]memoryLost{},
 		plans:   map[string]bool{},
 		leases:  map[string]*memoryLease{},
 		terms:   map[string]int64{},
@@ -73,6 +75,7 @@ func (m *Memory) Snapshot(ctx context.Context) (*Snapshot, error) {
 		Secrets:  maps.Clone(m.secrets),
 		Stacks:   maps.Clone(m.stacks),
 		Outputs:  m.shownOutputs(),
+		Lost:     m.lostObjects(),
 	}, nil
 }
 
@@ -158,6 +161,7 @@ func (m *Memory) conflict(w Write) error {
 
 // save takes the outputs to keep, or nil to leave them alone.
 func (m *Memory) save(c Change, e *Edit, sealed map[SecretKey]Sealed, outputs []KeptOutput) {
+	m.settle(c)
 	for _, o := range e.Put {
 		m.objects[o.ID] = o
 	}
@@ -167,6 +171,7 @@ func (m *Memory) save(c Change, e *Edit, sealed map[SecretKey]Sealed, outputs []
 	}
 	maps.Copy(m.secrets, sealed)
 	m.remove(e.Removed)
+	m.lose(c, e)
 	if c.Stack.Name != "" {
 		m.stacks[c.Stack.Name] = c.Stack
 	}

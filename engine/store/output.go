@@ -127,7 +127,7 @@ func SameOutput(a, b schema.Output) bool {
 // Idle reports whether the change, whose outputs are those that are kept, has nothing to do for a stack
 // known so. A change without outputs always has: its record.
 func (c Change) Idle(known Stack) bool {
-	return len(c.Writes) == 0 && c.Outputs != nil && known == c.Stack
+	return len(c.Writes) == 0 && len(c.Settle) == 0 && c.Outputs != nil && known == c.Stack
 }
 
 // ShownOutputs are kept outputs as snapshots have them.

@@ -98,6 +98,8 @@ type Snapshot struct {
 	// Outputs are those of each stack's last apply, by name. The value of a sensitive one is its
 	// fingerprint, as FingerprintOutput makes it.
 	Outputs map[string][]schema.Output
+	// Lost are the objects that each stack has lost and has not taken note of yet.
+	Lost map[string][]Lost
 }
 
 // Op is what a Write does.
@@ -140,6 +142,8 @@ type Change struct {
 	// Outputs, when not nil, replace those of the Stack. Values of sensitive ones are sealed. A commit
 	// of no writes and of the outputs that are there already does nothing at all.
 	Outputs []schema.Output
+	// Settle lists ids of objects that the Stack has lost and takes note of: they are no longer among its Lost.
+	Settle []string
 	// PlanID, when set, makes a second commit with the same id fail with ErrPlanUsed.
 	PlanID string
 	By     string // who: the operating system user or the principal

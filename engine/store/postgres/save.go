@@ -64,6 +64,7 @@ func (a *apply) save(ctx context.Context, tx pgx.Tx, e *store.Edit, revision sto
 		return err
 	}
 	batch := &pgx.Batch{}
+	a.queueLost(batch)
 	var relinked []string
 	for id := range e.Refs {
 		relinked = append(relinked, id)

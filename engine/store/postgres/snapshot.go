@@ -188,6 +188,7 @@ func (r reading) readStatuses(ctx context.Context, tx pgx.Tx) (*store.Snapshot, 
 func readAll(ctx context.Context, tx pgx.Tx) (*store.Snapshot, error) {
 	snapshot := &store.Snapshot{
 		Secrets: map[store.SecretKey]store.Sealed{}, Stacks: map[string]store.Stack{}, Outputs: map[string][]schema.Output{},
+		Lost: map[string][]store.Lost{},
 	}
 	var objects []objectRow
 	batch := &pgx.Batch{}
@@ -219,6 +220,7 @@ func readAll(ctx context.Context, tx pgx.Tx) (*store.Snapshot, error) {
 		}
 		return err
 	})
+	queueReadLost(batch, snapshot.Lost)
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, err
 	}
