@@ -26,7 +26,7 @@ func (e *Engine) Commit(ctx context.Context, p *Plan, who Who, adoptStack bool) 
 	if p.Failed() {
 		return errors.New("the plan has errors and cannot be applied")
 	}
-	if len(p.Changes) == 0 && len(p.Outputs) == 0 {
+	if !p.Commits() {
 		return nil
 	}
 	if p.Lineage == "" {
@@ -43,7 +43,7 @@ func (e *Engine) Commit(ctx context.Context, p *Plan, who Who, adoptStack bool) 
 	crash.Point("engine.before-commit")
 	_, err = e.Store.Commit(ctx, store.Change{
 		Writes: writes, Stack: store.Stack{Name: p.Stack, Lineage: p.Lineage}, AdoptStack: adoptStack,
-		Outputs: p.Result, PlanID: p.ID, By: who.By, From: who.From, Note: note.String(),
+		Outputs: p.Result, Settle: p.Settled, PlanID: p.ID, By: who.By, From: who.From, Note: note.String(),
 	})
 	crash.Point("engine.after-commit")
 	return err

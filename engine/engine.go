@@ -145,6 +145,7 @@ func (e *Engine) compare(snap *store.Snapshot, stack store.Stack, c schema.Desir
 		Selection: o.Selection,
 		Desired:   c,
 		Actual:    actual(snap),
+		Lost:      lost(snap, stack.Name),
 		Outputs:   snap.Outputs[stack.Name],
 		Sensitive: sensitive,
 		NewID:     uuid.NewString,
@@ -166,6 +167,14 @@ func (e *Engine) compare(snap *store.Snapshot, stack store.Stack, c schema.Desir
 	hidden.mark(p.Plan)
 	hidden.reclassify(p.Plan, snap)
 	return p
+}
+
+func lost(snap *store.Snapshot, stack string) []plan.Lost {
+	var out []plan.Lost
+	for _, l := range snap.Lost[stack] {
+		out = append(out, plan.Lost(l))
+	}
+	return out
 }
 
 func actual(snap *store.Snapshot) []plan.Actual {

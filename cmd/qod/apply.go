@@ -157,7 +157,7 @@ func (a *app) carryOut(ctx context.Context, m *made, o applyOptions, tell teller
 	if err := m.world.engine.Commit(unhurried, m.Plan, whoami(), o.adopt); err != nil {
 		return refused(err)
 	}
-	if len(m.Changes)+len(m.Outputs) > 0 {
+	if m.Commits() {
 		tell.committed()
 	}
 	a.collect(garbageOfWaiting)

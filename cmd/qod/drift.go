@@ -11,8 +11,8 @@ func newDrift(a *app) *cobra.Command {
 		Use:   "drift",
 		Short: "Say whether somebody changed what was applied",
 		Long: "drift compares what was applied with the store and with the live nodes. It writes nothing. It ends with 0 when\n" +
-			"nothing has drifted, with 2 when something has, and with 1 when that cannot be told. A change of the\n" +
-			"configuration is no drift.",
+			"nothing has drifted, with 2 when something has, and with 1 when that cannot be told. An object that somebody else\n" +
+			"deleted has drifted too. A change of the configuration is no drift.",
 		Example: "  qod drift\n  qod drift --json",
 		Args:    noArguments,
 	}

@@ -44,7 +44,7 @@ type event struct {
 	Diagnostic     *schema.Diagnostic      `json:"diagnostic,omitempty"`
 	ResourceChange *plan.ResourceChange    `json:"resource_change,omitempty"`
 	LiveChange     *plan.LiveChange        `json:"live_change,omitempty"`
-	Drift          *plan.DriftedAttr       `json:"drift,omitempty"`
+	Drift          *plan.ResourceDrift     `json:"drift,omitempty"`
 	Operation      string                  `json:"operation,omitempty"` // plan, apply or destroy
 	Changes        *plan.Summary           `json:"changes,omitempty"`
 	Outputs        map[string]streamOutput `json:"outputs,omitempty"`
@@ -149,9 +149,13 @@ func (s *stream) LiveChange(c plan.LiveChange) {
 	s.write(event{Type: "live_change", Message: fmt.Sprintf("%s.%s: %s", c.Kind, c.Object, c.Message), LiveChange: &c})
 }
 
-// ResourceDrift says what somebody else changed.
-func (s *stream) ResourceDrift(d plan.DriftedAttr) {
-	s.write(event{Type: "resource_drift", Message: fmt.Sprintf("%s.%s: %s has changed", d.Kind, d.Object, d.Attribute), Drift: &d})
+// ResourceDrift says what somebody else changed or deleted.
+func (s *stream) ResourceDrift(d plan.ResourceDrift) {
+	what := d.Attribute + " has changed"
+	if d.Deleted {
+		what = "has been deleted outside of this configuration"
+	}
+	s.write(event{Type: "resource_drift", Message: fmt.Sprintf("%s.%s: %s", d.Kind, d.Object, what), Drift: &d})
 }
 
 // ChangeSummary counts what is planned, or was done: the operation is plan, apply or destroy.

@@ -17,6 +17,8 @@ type Input struct {
 	Selection Selection
 	Desired   schema.Desired
 	Actual    []Actual
+	// Lost are the objects that the stack has lost and has not taken note of.
+	Lost []Lost
 	// Outputs are those of the last apply. The Value of a sensitive one is its fingerprint, a string.
 	Outputs []schema.Output
 	// Sensitive names, by address, attributes that must not be shown although their block is not
@@ -46,6 +48,7 @@ func Build(in Input) *Plan {
 		b.leaveRest()
 	}
 	b.narrow()
+	b.lost()
 	b.proposeMoves()
 	b.finish()
 	b.outputs()
@@ -62,6 +65,7 @@ type builder struct {
 	byBlock  map[string]*pair      // stored ones of the own stack, by address after moves
 	wantAt   map[string]*pair      // by address in the configuration
 	wantAddr map[schema.Addr]*pair
+	lostAt   map[string][]Lost // by address after moves
 	// configured is what the configuration has, also in a plan that desires nothing.
 	configured []schema.Object
 	// protects names the blocks with prevent_destroy, also in a plan that desires nothing.
@@ -88,7 +92,7 @@ func newBuilder(in Input) *builder {
 		in: in, plan: &Plan{Stack: in.Stack, Mode: in.Mode, Partial: in.Selection.Partial()},
 		fields: fields(), byAddr: make(map[schema.Addr]*pair, len(in.Actual)),
 		byBlock: make(map[string]*pair, len(in.Actual)), wantAt: make(map[string]*pair, len(in.Desired.Objects)),
-		wantAddr: make(map[schema.Addr]*pair, len(in.Desired.Objects)), protects: map[string]bool{},
+		wantAddr: make(map[schema.Addr]*pair, len(in.Desired.Objects)), protects: map[string]bool{}, lostAt: map[string][]Lost{},
 	}
 	b.configured = in.Desired.Objects
 	for _, o := range b.configured {

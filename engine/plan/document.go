@@ -26,7 +26,7 @@ type Document struct {
 	ResourceChanges []ResourceChange        `json:"resource_changes"` // in the order of doing
 	LiveChanges     []LiveChange            `json:"live_changes"`
 	Draining        []LiveChange            `json:"draining"`
-	Drift           []DriftedAttr           `json:"drift"`
+	Drift           []ResourceDrift         `json:"drift"`
 	Outputs         map[string]OutputValues `json:"outputs"`
 	Diagnostics     []schema.Diagnostic     `json:"diagnostics"`
 	Summary         Summary                 `json:"summary"`
@@ -77,14 +77,15 @@ type LiveChange struct {
 	Message string `json:"message"`
 }
 
-// DriftedAttr is an attribute that somebody changed since it was applied.
-type DriftedAttr struct {
+// ResourceDrift is an attribute that somebody changed since it was applied, or an object that somebody deleted.
+type ResourceDrift struct {
 	Address   string          `json:"address"`
 	Kind      string          `json:"kind"`
 	Object    string          `json:"object"`
-	Attribute string          `json:"attribute"`
-	Before    json.RawMessage `json:"before"` // as it was applied
-	After     json.RawMessage `json:"after"`  // as it is stored
+	Deleted   bool            `json:"deleted,omitempty"` // the whole object
+	Attribute string          `json:"attribute"`         // empty for a whole object
+	Before    json.RawMessage `json:"before"`            // as it was applied
+	After     json.RawMessage `json:"after"`             // as it is stored
 	Sensitive bool            `json:"sensitive"`
 }
 

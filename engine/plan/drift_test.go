@@ -3,7 +3,9 @@ package plan_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/zclconf/go-cty/cty"
+	"golang.org/x/tools/txtar"
 
 	"github.com/qod-io/qod/engine/plan"
 	"github.com/qod-io/qod/schema"
@@ -79,6 +81,28 @@ func testDrift(t *testing.T, k *schema.Kind, name string, base, last, stored cty
 		}
 		if len(p.Changes) != 1 || !p.Changes[0].Spec.RawEquals(with(stored)) || !p.Changes[0].Applied.RawEquals(with(stored)) {
 			t.Errorf("refresh-only does %v", p.Changes)
+		}
+	}
+}
+
+// A plan settles the losses that it tells, and those of which nothing is to be told unless it leaves something
+// out; what it does not tell although it is so stays to be told.
+func TestSettledLosses(t *testing.T) {
+	for story, want := range map[string][]string{
+		"lost":           {"id-pool.bi", "id-role.owner", "id-group.old"},
+		"lost-refresh":   {"id-pool.bi", "id-role.owner"},
+		"lost-undesired": {"id-pool.bi"},
+		"lost-moved":     {"id-pool.bi"},
+		"lost-target":    {"id-role.owner"},
+		"lost-replaced":  {"id-old"},
+		"lost-destroy":   {"id-pool.bi"},
+	} {
+		archive, err := txtar.ParseFile("testdata/" + story + ".txtar")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, plan.Build(input(t, archive)).Settled); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", story, diff)
 		}
 	}
 }

@@ -36,6 +36,7 @@ type file struct {
 	Partial   bool              `json:"partial"`
 	Changes   []fileChange      `json:"changes"`
 	Drift     []fileDrift       `json:"drift"`
+	Settled   []string          `json:"settled"`
 	Live      []Finding         `json:"live"`
 	Draining  []Finding         `json:"draining"`
 	Outputs   []fileOutput      `json:"outputs"`
@@ -80,7 +81,7 @@ type fileAttr struct {
 type fileDrift struct {
 	Addr    schema.Addr `json:"addr"`
 	Address string      `json:"address"`
-	Attr    fileAttr    `json:"attr"`
+	Attr    *fileAttr   `json:"attr,omitempty"` // left out where the object was deleted
 }
 
 type fileWarning struct {
@@ -146,7 +147,7 @@ func Unmarshal(data []byte, open func(sealed []byte) ([]byte, error)) (*Plan, ma
 func encode(p *Plan, secrets map[string][]byte) ([]byte, error) {
 	f := file{
 		ID: p.ID, Stack: p.Stack, Lineage: p.Lineage, Created: p.Created.UTC(), Mode: p.Mode, Partial: p.Partial,
-		Live: p.Live, Draining: p.Draining, Unchanged: p.Unchanged, Secrets: secrets,
+		Live: p.Live, Draining: p.Draining, Settled: p.Settled, Unchanged: p.Unchanged, Secrets: secrets,
 	}
 	for _, c := range p.Changes {
 		fc, err := encodeChange(c)
@@ -156,15 +157,11 @@ func encode(p *Plan, secrets map[string][]byte) ([]byte, error) {
 		f.Changes = append(f.Changes, fc)
 	}
 	for _, d := range p.Drift {
-		k, ok := schema.Lookup(d.Addr.Kind)
-		if !ok {
-			return nil, fmt.Errorf("save drift of %s: there is no kind %q", d.Addr, d.Addr.Kind)
-		}
-		attr, err := encodeFileAttr(k, d.Attr)
+		fd, err := encodeDrift(d)
 		if err != nil {
 			return nil, fmt.Errorf("save drift of %s: %w", d.Addr, err)
 		}
-		f.Drift = append(f.Drift, fileDrift{d.Addr, d.Address, attr})
+		f.Drift = append(f.Drift, fd)
 	}
 	for _, w := range p.Problems {
 		f.Warnings = append(f.Warnings, fileWarning{w.Address, names(w.Path), w.Range, w.Summary, w.Detail})
@@ -188,7 +185,7 @@ func decode(plain []byte) (*Plan, map[string][]byte, error) {
 	}
 	p := &Plan{
 		ID: f.ID, Stack: f.Stack, Lineage: f.Lineage, Created: f.Created, Mode: f.Mode, Partial: f.Partial,
-		Live: f.Live, Draining: f.Draining, Unchanged: f.Unchanged,
+		Live: f.Live, Draining: f.Draining, Settled: f.Settled, Unchanged: f.Unchanged,
 	}
 	for _, fc := range f.Changes {
 		c, err := decodeChange(fc)
@@ -252,6 +249,20 @@ func encodeChange(c Change) (fileChange, error) {
 	return fc, nil
 }
 
+func encodeDrift(d Drift) (fileDrift, error) {
+	fd := fileDrift{Addr: d.Addr, Address: d.Address}
+	k, ok := schema.Lookup(d.Addr.Kind)
+	if !ok {
+		return fd, fmt.Errorf("there is no kind %q", d.Addr.Kind)
+	}
+	if d.Deleted {
+		return fd, nil
+	}
+	attr, err := encodeFileAttr(k, d.Attr)
+	fd.Attr = &attr
+	return fd, err
+}
+
 func encodeFileAttr(k *schema.Kind, a Attr) (fileAttr, error) {
 	fa := fileAttr{Name: a.Name, Effect: a.Effect, Sensitive: a.Sensitive, Note: a.Note}
 	var err error
@@ -309,8 +320,13 @@ func decodeDrift(fd fileDrift) (Drift, error) {
 	if !ok {
 		return Drift{}, fmt.Errorf("there is no kind %q", fd.Addr.Kind)
 	}
-	attr, err := decodeFileAttr(k, fd.Attr)
-	return Drift{Addr: fd.Addr, Address: fd.Address, Attr: attr}, err
+	d := Drift{Addr: fd.Addr, Address: fd.Address, Deleted: fd.Attr == nil}
+	if d.Deleted {
+		return d, nil
+	}
+	var err error
+	d.Attr, err = decodeFileAttr(k, *fd.Attr)
+	return d, err
 }
 
 func decodeFileAttr(k *schema.Kind, fa fileAttr) (Attr, error) {

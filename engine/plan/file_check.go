@@ -119,7 +119,7 @@ func check(p *Plan) error {
 		}
 	}
 	for _, d := range p.Drift {
-		if err := d.Attr.check(); err != nil {
+		if err := d.Attr.check(); err != nil && !d.Deleted {
 			return fmt.Errorf("drift of %s: %w", d.Addr, err)
 		}
 	}

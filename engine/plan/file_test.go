@@ -70,7 +70,9 @@ func fullPlan(t testing.TB) *plan.Plan {
 			{Addr: user.Addr(spec), Address: `user.all["ana"]`, Attr: plan.Attr{
 				Name: "email", Before: text("hush"), After: none, Effect: schema.Row, Sensitive: true, Default: cty.NilVal,
 			}},
+			{Addr: pool.Addr(moved), Address: "pool.bi", Deleted: true},
 		},
+		Settled:  []string{"lost", "lost too"},
 		Live:     []plan.Finding{{Addr: pool.Addr(moved), Message: "1 of 2 nodes missing"}},
 		Draining: []plan.Finding{{Addr: schema.NewAddr("pool", "acme", "old"), Message: "2 sessions end"}},
 		Outputs: []plan.OutputChange{
@@ -195,6 +197,7 @@ func TestSavedPlanThatCannotBeRead(t *testing.T) {
 		"effect":           {edit(`"effect":"live"`, `"effect":"none"`), `no effect "none"`},
 		"secret":           {edit(`"secrets":["password_verifier"]`, `"secrets":["email"]`), `no secret "email"`},
 		"no spec":          {edit(`"applied":{"name":"acme"},`, ``), "what to store"},
+		"drift kind":       {edit(`"drift":[{"addr":{"Kind":"pool"`, `"drift":[{"addr":{"Kind":"pond"`), `no kind "pond"`},
 		"live kind":        {edit(`"live":[{"Addr":{"Kind":"pool"`, `"live":[{"Addr":{"Kind":"pond"`), `no kind "pond"`},
 		"output":           {edit(`"value":9007199254740993,"type":"number"`, `"value":"x","type":"number"`), `output "port"`},
 		"repeated":         {edit(`"id":"u"`, `"id":"v","id":"u"`), "something is missing"},

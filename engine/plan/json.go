@@ -40,7 +40,7 @@ func NewDocument(p *Plan, version string, diagnostics []schema.Diagnostic) (*Doc
 	d := &Document{
 		FormatVersion: FormatVersion, QodVersion: version, Stack: p.Stack, Mode: string(p.Mode), Partial: p.Partial,
 		Created: p.Created.UTC(), Applicable: !failed && !p.Empty(), Complete: !failed && !p.Partial, Errored: failed,
-		ResourceChanges: []ResourceChange{}, Drift: []DriftedAttr{}, Diagnostics: append([]schema.Diagnostic{}, diagnostics...),
+		ResourceChanges: []ResourceChange{}, Drift: []ResourceDrift{}, Diagnostics: append([]schema.Diagnostic{}, diagnostics...),
 		Summary: summarize(p),
 	}
 	if p.Mode == Normal {
@@ -222,14 +222,17 @@ func liveChanges(findings []Finding, addresses map[schema.Addr]string) []LiveCha
 	return out
 }
 
-func describeDrift(d Drift) (DriftedAttr, error) {
-	out := DriftedAttr{
-		Address: d.Address, Kind: d.Addr.Kind, Object: d.Addr.Path, Attribute: d.Attr.Name,
+func describeDrift(d Drift) (ResourceDrift, error) {
+	out := ResourceDrift{
+		Address: d.Address, Kind: d.Addr.Kind, Object: d.Addr.Path, Deleted: d.Deleted, Attribute: d.Attr.Name,
 		Before: json.RawMessage("null"), After: json.RawMessage("null"), Sensitive: d.Attr.Sensitive,
 	}
 	k, ok := schema.Lookup(d.Addr.Kind)
 	if !ok {
 		return out, fmt.Errorf("there is no kind %q", d.Addr.Kind)
+	}
+	if d.Deleted {
+		return out, nil
 	}
 	out.Sensitive = out.Sensitive || k.Secret(d.Attr.Name)
 	if out.Sensitive {

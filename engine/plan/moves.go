@@ -55,11 +55,16 @@ func (s *step) move(at string) (string, bool) {
 	return now, ok && now != at
 }
 
-// move gives the stored objects of the stack the addresses that moved blocks say, and fills byBlock.
+// move gives the objects that the stack has, or has lost, the addresses that moved blocks say, and fills byBlock
+// and lostAt.
 func (b *builder) move() {
 	steps := make([]*step, len(b.in.Desired.Moves))
 	for i, m := range b.in.Desired.Moves {
 		steps[i] = &step{from: areaOf(m.From), to: m.To, at: m.Range}
+	}
+	for _, l := range b.in.Lost {
+		at, _ := follow(steps, l.Address, true)
+		b.lostAt[at] = append(b.lostAt[at], l)
 	}
 	var moved []mover
 	for _, p := range b.stored {

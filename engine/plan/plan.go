@@ -127,10 +127,11 @@ type Change struct {
 	Protected, WasProtected bool
 }
 
-// Drift is an attribute that somebody changed since it was applied.
+// Drift is an attribute that somebody changed since it was applied, or a whole object that somebody deleted.
 type Drift struct {
 	Addr    schema.Addr
 	Address string
+	Deleted bool // the object: then there is no Attr
 	Attr    Attr // Before is what was applied, After what is stored now
 }
 
@@ -168,6 +169,8 @@ type Plan struct {
 	Partial bool     // the selection leaves something out
 	Changes []Change // in the order of doing, without no-ops
 	Drift   []Drift
+	// Settled are the ids of lost objects that are no drift once the plan is applied.
+	Settled []string
 	Live    []Finding
 	// Draining says what live work ends with the changes: sessions, transactions, statements.
 	Draining []Finding
@@ -181,7 +184,10 @@ type Plan struct {
 }
 
 // Empty reports whether applying the plan would do nothing.
-func (p *Plan) Empty() bool { return len(p.Changes) == 0 && len(p.Live) == 0 && len(p.Outputs) == 0 }
+func (p *Plan) Empty() bool { return !p.Commits() && len(p.Live) == 0 }
+
+// Commits reports whether applying the plan would write to the store.
+func (p *Plan) Commits() bool { return len(p.Changes)+len(p.Outputs)+p.accepts() > 0 }
 
 // Failed reports whether a problem stops the plan.
 func (p *Plan) Failed() bool {

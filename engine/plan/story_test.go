@@ -23,6 +23,7 @@ type storyFile struct {
 		Destroy bool
 	}
 	Imports  []struct{ To, ID string }
+	Lost     []struct{ ID, Addr, Address string }
 	Absence  map[string]schema.Absence
 	Outputs  []outputFile
 	Before   []outputFile // outputs of the last apply
@@ -69,6 +70,13 @@ func extend(t *testing.T, archive *txtar.Archive, in *plan.Input) {
 			t.Fatal(err)
 		}
 		in.Desired.Imports = append(in.Desired.Imports, schema.Import{To: place(t, i.To), ID: id})
+	}
+	for _, l := range o.Lost {
+		addr, err := schema.ParseAddr(l.Addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Lost = append(in.Lost, plan.Lost{ID: l.ID, Addr: addr, Address: l.Address})
 	}
 	if o.Absence != nil {
 		in.Desired.Absence = func(a schema.Address) schema.Absence { return o.Absence[a.String()] }

@@ -38,12 +38,23 @@ func (t Text) drift(out *strings.Builder, p *Plan) {
 	}
 	out.WriteString("Changed outside of this configuration since it was applied:\n\n")
 	for i, d := range p.Drift {
-		if i == 0 || p.Drift[i-1].Addr != d.Addr {
-			fmt.Fprintf(out, "  # %s has changed\n", t.Bold(d.Addr.String()))
+		if d.Deleted || i == 0 || p.Drift[i-1].Addr != d.Addr {
+			fmt.Fprintf(out, "  # %s %s\n", t.Bold(d.Addr.String()), fate(d))
+		}
+		if d.Deleted {
+			continue
 		}
 		fmt.Fprintf(out, "      %s %s = %s\n", t.Paint("~"), d.Attr.Name, t.moved(d.Attr))
 	}
 	out.WriteString("\n")
+}
+
+// fate says what somebody did to an object.
+func fate(d Drift) string {
+	if d.Deleted {
+		return "has been deleted"
+	}
+	return "has changed"
 }
 
 func (t Text) changes(out *strings.Builder, p *Plan) {

@@ -85,7 +85,8 @@ func counts(p *Plan) string {
 }
 
 func (t Text) refreshed(out *strings.Builder, p *Plan) {
-	if len(p.Changes) == 0 {
+	objects := len(p.Changes) + p.accepts()
+	if objects == 0 {
 		out.WriteString("Nobody changed what was applied. Only the live world differs.\n")
 		return
 	}
@@ -93,7 +94,7 @@ func (t Text) refreshed(out *strings.Builder, p *Plan) {
 	if len(p.Live) > 0 {
 		mends = ", mends the live world"
 	}
-	fmt.Fprintf(out, "Refresh only: apply takes this as applied (%s)%s, and changes nothing else.\n", Plural(len(p.Changes), "object"), mends)
+	fmt.Fprintf(out, "Refresh only: apply takes this as applied (%s)%s, and changes nothing else.\n", Plural(objects, "object"), mends)
 }
 
 // outputs prints what becomes of the outputs.
