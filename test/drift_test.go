@@ -37,6 +37,26 @@ func TestPlansTellTheTruth(t *testing.T) {
 		i.expect(t, 2, []string{"Changed outside", "~ threads = 1 -> 3", "~ threads = 3 -> 1"}, "plan", "--detailed-exitcode")
 		mended(t)
 	})
+	t.Run("a row deleted behind its back", func(t *testing.T) {
+		i.execute(t, "qod", `DELETE FROM qodstate_object WHERE kind = 'pool_grant'`)
+		out := i.expect(t, 2, []string{"Changed outside", "pool_grant.acme/bi/role:owner has been deleted", "1 to add"}, "plan", "--detailed-exitcode")
+		if strings.Count(out, "has been deleted") != 1 {
+			t.Errorf("more is told as deleted:\n%s", out)
+		}
+		i.expect(t, 2, []string{`"deleted": true`}, "drift", "--json")
+		i.must(t, "plan", "--out", "anew.qodplan")
+		i.expect(t, 0, []string{"has been deleted"}, "show", "anew.qodplan")
+		i.must(t, "apply", "--refresh-only", "--auto-approve")
+		i.expect(t, 0, []string{"Nobody changed"}, "drift")
+		out = i.expect(t, 2, []string{"1 to add"}, "plan", "--detailed-exitcode")
+		if strings.Contains(out, "Changed outside") {
+			t.Errorf("a deletion that was accepted is drift:\n%s", out)
+		}
+		mended(t)
+		i.execute(t, "qod", `DELETE FROM qodstate_object WHERE kind = 'pool_grant'`)
+		mended(t)
+		i.expect(t, 0, []string{"Nobody changed"}, "drift")
+	})
 	t.Run("a node killed while nobody serves", func(t *testing.T) {
 		var pid int
 		if _, err := fmt.Sscan(i.nodePIDs(t)[0], &pid); err != nil {
@@ -112,7 +132,7 @@ func (i *installation) cut(t testing.TB, header string) {
 func (i *installation) versions(t testing.TB) string {
 	t.Helper()
 	var out []string
-	for _, table := range []string{"qodstate_object", "qodstate_object_ref", "qodstate_secret"} {
+	for _, table := range []string{"qodstate_object", "qodstate_object_ref", "qodstate_secret", "qodstate_lost"} {
 		out = append(out, i.psql(t, fmt.Sprintf("SELECT coalesce(string_agg(ctid::text || xmin::text, ' ' ORDER BY ctid::text), '') FROM %s", table)))
 	}
 	node := `SELECT coalesce(string_agg(concat_ws(' ', id, pid, phase, spec_hash, endpoint), ';' ORDER BY id), '') FROM qodstate_node`

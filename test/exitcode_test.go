@@ -16,6 +16,7 @@ tenant "acme" {
 // A plan ends with 2 when there is something to do, and what looks for drift only when something drifted.
 func TestExitCodes(t *testing.T) {
 	const drift = `UPDATE qodstate_object SET spec = jsonb_set(spec, '{display_name}', '"Changed"') WHERE kind = 'tenant' AND key = 'acme'`
+	const deletion = `DELETE FROM qodstate_object WHERE kind = 'tenant' AND key = 'acme'`
 	changed := `qod {
   stack = "codes"
 }
@@ -33,6 +34,8 @@ tenant "acme" {
 		{"config change", changed, "", 2, 0, 0},
 		{"drift", beforeRows, drift, 2, 2, 2},
 		{"both", changed, drift, 2, 2, 2},
+		{"deleted by somebody else", beforeRows, deletion, 2, 2, 2},
+		{"deleted, and no longer wanted", "qod {\n  stack = \"codes\"\n}\n", deletion, 0, 0, 0},
 		{"outputs only", beforeRows + "output \"name\" {\n  value = tenant.acme.name\n}\n", "", 2, 0, 0},
 		{"moved only", `qod {
   stack = "codes"

@@ -148,7 +148,7 @@ func (s *stack) dump(t *testing.T) string {
 	c := s.connect(t)
 	out := &strings.Builder{}
 	for _, table := range []string{
-		"object", "object_ref", "secret", "stack", "output", "revision",
+		"object", "object_ref", "secret", "stack", "output", "revision", "lost",
 		"(SELECT id, pool_id, host, role, endpoint, pid, spec_hash, incarnation, phase, reason FROM qodstate_node)",
 	} {
 		if !strings.HasPrefix(table, "(") {
@@ -212,6 +212,7 @@ func (w *world) nothingLeft(t *testing.T) {
 		"objects": `SELECT count(*) FROM qodstate_object`,
 		"secrets": `SELECT count(*) FROM qodstate_secret`,
 		"nodes":   `SELECT count(*) FROM qodstate_node`,
+		"losses":  `SELECT count(*) FROM qodstate_lost`,
 	})
 	for _, dir := range []string{"data", "state/nodes", "run/nodes"} {
 		left, err := os.ReadDir(filepath.Join(w.dir, dir))

@@ -243,8 +243,28 @@ func importBlock(kind *schema.Kind, id schema.Addr) string {
 func (r *rows) deletedByOthers(t *testing.T) {
 	body := r.body()
 	r.apply(t, r.source(body))
-	r.somebodyDeletes(t, r.kind)
+	gone := r.somebodyDeletes(t, r.kind)
+	want := []plan.Drift{{Addr: gone, Address: r.kind.Name + ".it", Deleted: true}}
+	for _, mode := range []plan.Mode{plan.Normal, plan.RefreshOnly} {
+		p := r.compared(t, r.source(body), engine.PlanOptions{Mode: mode})
+		if diff := cmp.Diff(want, p.Drift, cmp.Comparer(func(a, b plan.Attr) bool { return a.Name == b.Name })); diff != "" {
+			t.Errorf("mode %q: drift (-want +got):\n%s", mode, diff)
+		}
+	}
 	r.step(t, "deleted by somebody else", body)
+	r.deletionAccepted(t, body)
+}
+
+// deletionAccepted has a refresh take a deletion as it is: the object is new afterwards.
+func (r *rows) deletionAccepted(t *testing.T, body map[string]string) {
+	r.somebodyDeletes(t, r.kind)
+	r.carryOut(t, r.planned(t, r.source(body), engine.PlanOptions{Mode: plan.RefreshOnly}))
+	p := r.planned(t, r.source(body), engine.PlanOptions{})
+	if add, change, destroy := p.Counts(); len(p.Drift) > 0 || add != 1 || change+destroy > 0 {
+		t.Errorf("after a refresh the deleted object is not just new:\n%s", text(p.Plan))
+	}
+	r.carryOut(t, p)
+	r.settled(t, r.source(body))
 }
 
 // holds shows that data is not destroyed unless that was allowed before.

@@ -205,7 +205,8 @@ func (s *stack) forget(t *testing.T, kind *schema.Kind) {
 	s.commit(t, store.Write{Op: store.Put, ID: o.ID, Kind: o.Kind, Saw: o.Revision, Spec: o.Spec, Applied: cty.NilVal})
 }
 
-func (s *stack) somebodyDeletes(t *testing.T, kind *schema.Kind) {
+// somebodyDeletes deletes the stack's one object of a kind as another surface would.
+func (s *stack) somebodyDeletes(t *testing.T, kind *schema.Kind) schema.Addr {
 	t.Helper()
 	o := s.object(t, kind)
 	op := store.Remove
@@ -213,4 +214,5 @@ func (s *stack) somebodyDeletes(t *testing.T, kind *schema.Kind) {
 		op = store.Bury
 	}
 	s.commit(t, store.Write{Op: op, ID: o.ID, Kind: o.Kind, Saw: o.Revision})
+	return o.Addr()
 }
