@@ -104,11 +104,19 @@ func orList(values []string) string {
 	return strings.Join(values[:last], ", ") + " or " + values[last]
 }
 
+// shortNumber prints a number, but not one of millions of digits.
+func shortNumber(f *big.Float) string {
+	if exp := f.MantExp(nil); exp > 1024 || exp < -1024 {
+		return "the number"
+	}
+	return f.Text('f', -1)
+}
+
 func whole(low, high int64) func(cty.Value) error {
 	return func(v cty.Value) error {
 		f := v.AsBigFloat()
 		if !f.IsInt() || f.Cmp(big.NewFloat(float64(low))) < 0 || f.Cmp(big.NewFloat(float64(high))) > 0 {
-			return fmt.Errorf("%s is out of range: want a whole number from %d to %d", f.Text('f', -1), low, high)
+			return fmt.Errorf("%s is out of range: want a whole number from %d to %d", shortNumber(f), low, high)
 		}
 		return nil
 	}

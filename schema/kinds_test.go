@@ -2,8 +2,11 @@ package schema_test
 
 import (
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -238,5 +241,49 @@ func TestNumbersStayExact(t *testing.T) {
 	}
 	if want := `{"password_version":9007199254740993}`; string(raw) != want {
 		t.Errorf("encoded %s, want %s", raw, want)
+	}
+}
+
+// No attribute takes a number that is infinite or too large to be written down, and what is said of it is short.
+func TestNumbersAreFinite(t *testing.T) {
+	for _, text := range []string{"inf", "-inf", "1e600000000", "-1e600000000", "1e-600000000"} {
+		v := cty.MustParseNumberVal(text)
+		for _, k := range schema.Kinds() {
+			for _, a := range k.Attrs {
+				if a.Type == cty.Number {
+					refuseNumber(t, k, a.Name, v)
+				}
+			}
+			for _, b := range k.Blocks {
+				item := map[string]cty.Value{}
+				for _, a := range b.Attrs {
+					item[a.Name] = cty.NullVal(a.Type)
+				}
+				for _, a := range b.Attrs {
+					if a.Type != cty.Number {
+						continue
+					}
+					with := maps.Clone(item)
+					with[a.Name] = v
+					if b.Single {
+						refuseNumber(t, k, b.Name, cty.ObjectVal(with))
+					} else {
+						refuseNumber(t, k, b.Name, cty.SetVal([]cty.Value{cty.ObjectVal(with)}))
+					}
+				}
+			}
+		}
+	}
+}
+
+func refuseNumber(t *testing.T, k *schema.Kind, name string, v cty.Value) {
+	t.Helper()
+	attrs := k.Empty().AsValueMap()
+	attrs[name] = v
+	_, problems := k.Complete(cty.ObjectVal(attrs))
+	if !slices.ContainsFunc(problems, func(p schema.Problem) bool {
+		return len(p.Path) > 0 && p.Path[0] == cty.GetAttrStep{Name: name} && strings.Contains(p.Message, "out of range") && len(p.Message) < 100
+	}) {
+		t.Errorf("%s.%s takes %#v: %v", k.Name, name, v, problems)
 	}
 }

@@ -22,11 +22,16 @@ func (d *Desired) Value(expr string) (cty.Value, hcl.Diagnostics) {
 	if diags.HasErrors() {
 		return cty.DynamicVal, diags
 	}
+	limitArithmetic(parsed)
 	refs, diags := e.module.references(parsed.Variables(), scope{})
 	if diags.HasErrors() {
 		return cty.DynamicVal, diags
 	}
-	return e.value(parsed, e.context(refs))
+	value, diags := e.value(parsed, e.context(refs))
+	if !diags.HasErrors() {
+		diags = append(diags, failNumbers(value, parsed.Range())...)
+	}
+	return value, diags
 }
 
 // Incomplete reports whether an expression goes on: a bracket is open.

@@ -213,7 +213,9 @@ func (e *evaluation) value(expr hcl.Expression, ctx *hcl.EvalContext) (cty.Value
 func (e *evaluation) evaluateLocal(l *local) {
 	value, diags := e.value(l.attr.Expr, e.context(e.uses[l.node]))
 	if !diags.HasErrors() {
-		if err := checkLocal(value); err != nil {
+		if wrong := failNumbers(value, l.attr.Expr.Range()); wrong.HasErrors() {
+			diags = append(diags, wrong...)
+		} else if err := checkLocal(value); err != nil {
 			diags = append(diags, failAt(l.attr.Expr.Range(), "Value too large", "%s is too large: %s. Keep what is computed "+
 				"smaller, or refer to its parts where they are needed.", l.node, err))
 		}

@@ -42,6 +42,8 @@ type limit func(args []cty.Value) error
 func limits() map[string]limit {
 	numbers := func([]cty.Value) error { return nil }
 	return map[string]limit{
+		"abs": numbers, "max": numbers, "min": numbers, "range": numbers, "signum": numbers, "sum": numbers,
+		"convert": numbers, "lookup": numbers,
 		"ceil": numbers, "floor": numbers, "jsonencode": numbers, "yamlencode": numbers, "tonumber": numbers,
 		"tostring": numbers, "templatefile": numbers, "templatestring": numbers, "pow": real(math.Pow),
 		"log":      real(func(a, b float64) float64 { return math.Log(a) / math.Log(b) }),
@@ -148,6 +150,9 @@ func (s *size) add(v cty.Value, depth int) error {
 }
 
 func checkDigits(f *big.Float) error {
+	if f.IsInf() {
+		return errInfinite
+	}
 	if exp := f.MantExp(nil); exp > maxExponent || exp < -maxExponent {
 		return errDigits
 	}

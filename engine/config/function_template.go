@@ -50,6 +50,7 @@ func renderTemplate(name, text string, vars cty.Value, inside map[string]functio
 	if diags.HasErrors() {
 		return cty.NilVal, function.NewArgError(0, diags)
 	}
+	limitArithmetic(expr)
 	for _, t := range expr.Variables() {
 		if _, given := ctx.Variables[t.RootName()]; !given {
 			return cty.NilVal, function.NewArgErrorf(1, "the template uses %q (at %s), and vars has %v",

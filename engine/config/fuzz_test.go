@@ -16,6 +16,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"golang.org/x/tools/txtar"
+
+	"github.com/qod-io/qod/schema"
 )
 
 // What the targets look for in output: it is in every secret value.
@@ -142,6 +144,12 @@ func FuzzEvaluate(f *testing.F) {
 	for i, text := range corpus(f) {
 		f.Add(text, []byte{byte(i), 3, byte(3 * i), 9, 4, byte(7 * i), 2, 8, 1, byte(5 * i), 12, 6, 10, 30, 40, 50})
 	}
+	for _, text := range []string{
+		"output \"a\" {\n  value = [{ b = 1/0 }, -\"inf\", \"${5 % 0}\"]\n}\n", "locals {\n  a = { b = [1/0] }\n}\ntenant \"c\" {\n  display_name = \"${local.a.b[0]}\"\n}\n",
+		"variable \"a\" {\n  type    = list(number)\n  default = [\"inf\"]\n}\noutput \"b\" {\n  value = var.a\n}\n",
+	} {
+		f.Add(text, []byte{0})
+	}
 	f.Fuzz(func(t *testing.T, text string, program []byte) {
 		if strings.Contains(strings.ToLower(text), fuzzSecret) {
 			t.Skip("the text itself has what is looked for")
@@ -170,7 +178,26 @@ func FuzzEvaluate(f *testing.F) {
 		if strings.Contains(out.String(), "panic in function") {
 			t.Errorf("a function panics:\n%s", out)
 		}
+		checkFinite(t, desired.Desired, text+files["made"])
 	})
+}
+
+// checkFinite wants no number that is infinite, nor the text of one, in what was evaluated of a source.
+func checkFinite(t *testing.T, d schema.Desired, src string) {
+	t.Helper()
+	values := []cty.Value{}
+	for _, o := range d.Objects {
+		values = append(values, o.Value)
+	}
+	for _, o := range d.Outputs {
+		values = append(values, o.Value)
+	}
+	written := strings.Contains(src, "Inf")
+	for _, v := range values {
+		if s := v.GoString(); strings.Contains(s, "Infinity") || strings.Contains(s, "+Inf") && !written {
+			t.Errorf("%s is infinite for\n%s", s, src)
+		}
+	}
 }
 
 // FuzzFormat formats any bytes: what comes out stays as it is, and has the tokens that went in.

@@ -184,6 +184,7 @@ func (g *generator) config() string {
 		}
 		out.WriteString("}\n")
 	}
+	fmt.Fprintf(out, "output \"made\" {\n  sensitive = true\n  value     = %s\n}\n", g.expression(2))
 	return out.String()
 }
 
@@ -191,7 +192,7 @@ func (g *generator) expression(depth int) string {
 	kinds := schema.Kinds()
 	leaves := []string{
 		`"a"`, "1", "null", "true", "var.secret", "var.secret", "var.open", "local.l0", "local.l1", "each.key", "each.value", "[]", "{}",
-		fmt.Sprintf("%s.b%d", kinds[g.pick(len(kinds))].Name, g.pick(5)), "var.secret[0]", "var.secret.x", "var.none",
+		fmt.Sprintf("%s.b%d", kinds[g.pick(len(kinds))].Name, g.pick(5)), "var.secret[0]", "var.secret.x", "var.none", "0", `"inf"`,
 	}
 	inner := func() string { return g.expression(depth - 1) }
 	choice := g.pick(18)
@@ -221,5 +222,5 @@ func (g *generator) expression(depth int) string {
 	case 16:
 		return fmt.Sprintf("{for v in %s : %s => v...}", inner(), inner())
 	}
-	return fmt.Sprintf("(%s %s %s)", inner(), []string{"+", "==", "&&", "<", "%"}[g.pick(5)], inner())
+	return fmt.Sprintf("(%s %s %s)", inner(), []string{"+", "==", "&&", "<", "%", "/", "-", "*"}[g.pick(8)], inner())
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -126,13 +127,18 @@ func (g *inputs) addText(v *variable, text, from string) {
 		diags = append(diags, refuseNumbers([]byte(text), filename)...)
 		if !diags.HasErrors() {
 			g.diags = append(g.diags, v.withhold(duplicateObjectKeys(expr))...)
+			limitArithmetic(expr)
 			value, diags = expr.Value(nil)
 		}
 		if diags.HasErrors() {
 			g.reject(v)
+			reason := diags[0].Summary
+			if reason == operationFailed && !v.sensitive {
+				reason = strings.TrimSuffix(diags[0].Detail, ".")
+			}
 			g.diags = append(g.diags, failAt(*diags[0].Subject, "Invalid value for variable",
 				"The value for var.%s (%s) is read as an expression, since its type is %s, and it is not one: %s.",
-				v.name, from, typeexpr.TypeString(v.typ), diags[0].Summary))
+				v.name, from, typeexpr.TypeString(v.typ), reason))
 			return
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclparse"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/qod-io/qod/schema"
 )
@@ -195,6 +196,9 @@ func parse(parser *hclparse.Parser, path string) (*hcl.File, hcl.Diagnostics) {
 				return nil, numbers
 			}
 		}
+		if file != nil && file.Body != nil {
+			file.Body = jsonBody{file.Body}
+		}
 		return file, withoutQuotes(diags)
 	}
 	file, diags := parser.ParseHCL(src, path)
@@ -203,6 +207,9 @@ func parse(parser *hclparse.Parser, path string) (*hcl.File, hcl.Diagnostics) {
 	}
 	if file != nil && file.Body == nil {
 		file = nil
+	}
+	if file != nil {
+		limitArithmetic(file.Body.(*hclsyntax.Body))
 	}
 	return file, firstOfStrings(diags)
 }

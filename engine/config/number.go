@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -84,6 +85,21 @@ func numbersOf(tokens hclsyntax.Tokens) hcl.Diagnostics {
 
 func numberRange() string {
 	return fmt.Sprintf("A number may be as large as 2 to the power of %d, or as small as 2 to the power of -%d.", maxExponent, maxExponent)
+}
+
+// checkNumbers looks for a number that cannot be used. That a value is large is no matter here.
+func checkNumbers(v cty.Value) error {
+	if err := checkLocal(v); errors.Is(err, errInfinite) || errors.Is(err, errDigits) {
+		return err
+	}
+	return nil
+}
+
+func failNumbers(v cty.Value, rng hcl.Range) hcl.Diagnostics {
+	if checkNumbers(v) == nil {
+		return nil
+	}
+	return hcl.Diagnostics{failAt(rng, "Number out of range", "The value has a number that cannot be used. %s", numberRange())}
 }
 
 // tooLong reports whether a number cannot be used. What is no number, the parser reports.

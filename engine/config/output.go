@@ -96,6 +96,9 @@ func (e *evaluation) evaluateOutput(o *output) cty.Value {
 	}
 	ctx := e.context(e.uses[o.node])
 	value, diags := e.value(o.value, ctx)
+	if !diags.HasErrors() {
+		diags = append(diags, failNumbers(value, o.value.Range())...)
+	}
 	e.report(diags)
 	if diags.HasErrors() {
 		return cty.DynamicVal

@@ -58,7 +58,11 @@ func native(expr hcl.Expression) (hclsyntax.Expression, hcl.Diagnostics) {
 	start := expr.Range().Start
 	start.Byte++
 	start.Column++
-	return hclsyntax.ParseExpression([]byte(v.AsString()), expr.Range().Filename, start)
+	own, diags := hclsyntax.ParseExpression([]byte(v.AsString()), expr.Range().Filename, start)
+	if !diags.HasErrors() {
+		limitArithmetic(own)
+	}
+	return own, diags
 }
 
 func (r *staticRef) add(expr hclsyntax.Expression) bool {

@@ -7,7 +7,6 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hcldec"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
 	"golang.org/x/text/unicode/norm"
 
@@ -292,7 +291,7 @@ func traversals(attr *hcl.Attribute) ([]hcl.Traversal, hcl.Diagnostics) {
 	var out []hcl.Traversal
 	for _, expr := range exprs {
 		t, more := hcl.AbsTraversalForExpr(expr)
-		if more.HasErrors() && json.IsJSONExpression(expr) {
+		if more.HasErrors() && inJSON(expr) {
 			more = hcl.Diagnostics{failAt(expr.Range(), "Invalid reference",
 				"This is a list of references that are not evaluated: in JSON, strings such as \"tenant.acme\".")}
 		}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/hashicorp/hcl/v2/json"
 )
 
 const (
@@ -63,7 +62,7 @@ func sortedAttributes(attrs hcl.Attributes) []*hcl.Attribute {
 // constantContext is what an expression sees that may refer to nothing. A string in JSON is a template
 // only where there is a context.
 func constantContext(expr hcl.Expression) *hcl.EvalContext {
-	if json.IsJSONExpression(expr) {
+	if inJSON(expr) {
 		return &hcl.EvalContext{}
 	}
 	return nil

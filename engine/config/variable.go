@@ -125,7 +125,11 @@ func (v *variable) convert(value cty.Value) (cty.Value, error) {
 	if v.defaults != nil && !value.IsNull() {
 		value = v.defaults.Apply(value)
 	}
-	return convert.Convert(value, v.typ)
+	value, err := convert.Convert(value, v.typ)
+	if err != nil || v.typ == cty.DynamicPseudoType {
+		return value, err
+	}
+	return value, checkNumbers(value) // "inf" is one to cty
 }
 
 // verbatim reports whether a value given as text is that text, and not an expression.
