@@ -1,6 +1,8 @@
 package export_test
 
 import (
+	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -9,15 +11,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/qod-io/qod/engine/config"
 	"github.com/qod-io/qod/engine/export"
 	"github.com/qod-io/qod/schema"
 )
 
+func newGenerator(source rand.Source, more ...string) *generator {
+	return &generator{Rand: rand.New(source), more: more, keys: map[schema.Addr]bool{}, taken: map[string]bool{}}
+}
+
 // random returns objects of every kind.
-func random(seed uint64, each int) []export.Object {
-	g := &generator{Rand: rand.New(rand.NewPCG(seed, 7)), keys: map[schema.Addr]bool{}, taken: map[string]bool{}}
+func (g *generator) random(each int) []export.Object {
 	for _, k := range schema.Kinds() {
 		for range each {
 			v, fresh := g.object(k)
@@ -34,7 +40,7 @@ func random(seed uint64, each int) []export.Object {
 }
 
 // evaluate reads a file back.
-func evaluate(t *testing.T, name string, src []byte) []schema.Object {
+func evaluate(t *testing.T, name string, src []byte) schema.Desired {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, name), src, 0o644); err != nil {
@@ -50,7 +56,7 @@ func evaluate(t *testing.T, name string, src []byte) []schema.Object {
 		_ = config.WriteDiagnostics(&out, diags, desired.Files(), false)
 		t.Fatalf("%s\n%s", src, out.String())
 	}
-	return desired.Objects
+	return desired.Desired
 }
 
 // shape is what has to survive: the value without its secrets, and what the object is protected from. A set
@@ -80,43 +86,68 @@ func shape(k *schema.Kind, v cty.Value, l schema.Lifecycle) string {
 // What is exported evaluates to the same objects at the same addresses, and exports to the same bytes.
 func TestExportIsTheObjects(t *testing.T) {
 	for seed := range uint64(25) {
-		objects := random(seed, 9)
-		document, err := export.New(export.Options{Stack: "s"}, objects)
+		g := newGenerator(rand.NewPCG(seed, 7))
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { checkExport(t, g.random(9), g.outputs()) })
+	}
+}
+
+func checkExport(t *testing.T, objects []export.Object, outputs []schema.Output) {
+	t.Helper()
+	document, err := export.New(export.Options{Stack: "s", Outputs: outputs}, objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(document.Warnings) > 0 {
+		t.Fatal(document.Warnings)
+	}
+	inJSON, err := document.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{}
+	for _, o := range objects {
+		want[o.Address] = shape(o.Kind, o.Value, o.Lifecycle)
+	}
+	for _, o := range outputs {
+		want["output "+o.Name] = plainJSON(t, o.Value)
+	}
+	for name, src := range map[string][]byte{"main.qod.hcl": document.HCL(), "main.qod.json": inJSON} {
+		if formatted, diags := config.Format(name, src); diags.HasErrors() || !bytes.Equal(formatted, src) {
+			t.Fatalf("%s is not formatted: %v\n%s", name, diags, cmp.Diff(string(src), string(formatted)))
+		}
+		desired := evaluate(t, name, src)
+		got := map[string]string{}
+		var again []export.Object
+		for _, o := range desired.Objects {
+			got[o.Address] = shape(o.Kind, o.Value, o.Lifecycle)
+			again = append(again, export.Object{Kind: o.Kind, Address: o.Address, Value: withSecrets(o, objects), Lifecycle: schema.Lifecycle{
+				PreventDestroy: o.Lifecycle.PreventDestroy,
+			}})
+		}
+		for _, o := range desired.Outputs {
+			got["output "+o.Name] = plainJSON(t, o.Value)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("%s\n%s\n%s", name, src, diff)
+		}
+		second, err := export.New(export.Options{Stack: "s", Outputs: desired.Outputs}, again)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(document.Warnings) > 0 {
-			t.Fatal(document.Warnings)
-		}
-		want := map[string]string{}
-		for _, o := range objects {
-			want[o.Address] = shape(o.Kind, o.Value, o.Lifecycle)
-		}
-		inJSON, err := document.JSON()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for name, src := range map[string][]byte{"main.qod.hcl": document.HCL(), "main.qod.json": inJSON} {
-			got := map[string]string{}
-			var again []export.Object
-			for _, o := range evaluate(t, name, src) {
-				got[o.Address] = shape(o.Kind, o.Value, o.Lifecycle)
-				again = append(again, export.Object{Kind: o.Kind, Address: o.Address, Value: withSecrets(o, objects), Lifecycle: schema.Lifecycle{
-					PreventDestroy: o.Lifecycle.PreventDestroy,
-				}})
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Fatalf("seed %d, %s\n%s\n%s", seed, name, src, diff)
-			}
-			second, err := export.HCL("s", again)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(document.HCL()), string(second)); diff != "" {
-				t.Fatalf("seed %d: the second export differs\n%s", seed, diff)
-			}
+		if diff := cmp.Diff(string(document.HCL()), string(second.HCL())); diff != "" {
+			t.Fatalf("the second export of %s differs\n%s", name, diff)
 		}
 	}
+}
+
+// plainJSON is what has to survive of an output: a list may come back as a tuple.
+func plainJSON(t *testing.T, v cty.Value) string {
+	t.Helper()
+	raw, err := ctyjson.Marshal(v, v.Type())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
 }
 
 // withSecrets puts back what the store keeps and no configuration has.

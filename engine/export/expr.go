@@ -40,9 +40,15 @@ func (l literal) json() string {
 	return interpolated(l) // HCL's own syntax has all values
 }
 
-// template escapes what a string means in a template.
+// template escapes what a string means in a template. HCL skips a byte order mark that is the first of one.
 func template(s string) string {
-	return strings.NewReplacer("${", "$${", "%{", "%%{").Replace(s)
+	const mark = "\ufeff"
+	rest, marked := strings.CutPrefix(s, mark)
+	rest = strings.NewReplacer("${", "$${", "%{", "%%{").Replace(rest)
+	if marked {
+		return `${"` + mark + `"}` + rest
+	}
+	return rest
 }
 
 func quote(s string) string {

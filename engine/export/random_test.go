@@ -18,18 +18,19 @@ type generator struct {
 	keys    map[schema.Addr]bool
 	taken   map[string]bool // addresses
 	count   int
+	more    []string // what text may be too
 }
 
 // odd is what text may be; those that an attribute's check refuses are not taken for it.
 func (g *generator) odd() []string {
 	g.count++
 	n := g.count
-	return []string{
+	return append([]string{
 		fmt.Sprintf("n%d", n), fmt.Sprintf("a-b_%d", n), fmt.Sprintf("o'neil.%d@corp.com", n), fmt.Sprintf("${x}%%{y}%d@corp.com", n),
 		fmt.Sprintf(`"q"\%d@corp.com`, n), fmt.Sprintf("naïve%d@corp.com", n), "local", "ducklake", "1GiB", "512MiB", "30m", "0s", "all", "*",
 		"", " ", "two\nlines", "tab\t", "$${x}", "$", "%", "%%{if}", "ends with $", `back\slash`, "日本語", "\u200b", "#//", "null", "true", "1e3",
 		"<<EOT\nx\nEOT\n", "\x01", "a.b/c:d%", "$argon2id$v=19$m=65536,t=3,p=4$c2FsdHNhbHQ$aGFzaA", "password",
-	}
+	}, g.more...)
 }
 
 func (g *generator) value(k *schema.Kind, a *schema.Attr, tenant string) cty.Value {
@@ -164,7 +165,7 @@ func (g *generator) address(k *schema.Kind, v cty.Value) string {
 		case 1:
 			a.Step = schema.Step{Name: "every", Key: name, Keyed: true}
 		case 2:
-			a.Step = schema.Step{Name: "odd", Key: g.odd()[g.IntN(30)], Keyed: true}
+			a.Step = schema.Step{Name: "odd", Key: g.oddText(), Keyed: true}
 		default:
 			a.Step = schema.Step{Name: name}
 		}
@@ -174,4 +175,44 @@ func (g *generator) address(k *schema.Kind, v cty.Value) string {
 			return s
 		}
 	}
+}
+
+func (g *generator) oddText() string {
+	all := g.odd()
+	return all[g.IntN(len(all))]
+}
+
+// outputs have values of any type.
+func (g *generator) outputs() []schema.Output {
+	var out []schema.Output
+	for _, name := range []string{"a", "b-c", "naïve"} {
+		if g.IntN(2) == 0 {
+			out = append(out, schema.Output{Name: name, Value: g.any(3)})
+		}
+	}
+	return out
+}
+
+func (g *generator) any(depth int) cty.Value {
+	n := 9
+	if depth == 0 {
+		n = 5
+	}
+	switch g.IntN(n) {
+	case 0:
+		return cty.NullVal(cty.DynamicPseudoType)
+	case 1:
+		return cty.BoolVal(g.IntN(2) == 0)
+	case 2:
+		return cty.MustParseNumberVal([]string{"0", "-1", "0.1", "1e30", "-1e-7", "9007199254740993", "12345678901234567890.125"}[g.IntN(7)])
+	case 3, 4:
+		return cty.StringVal(g.oddText())
+	case 5:
+		return cty.SetVal([]cty.Value{cty.StringVal(g.oddText()), cty.StringVal(g.oddText())})
+	case 6:
+		return cty.MapVal(map[string]cty.Value{g.oddText(): cty.StringVal(g.oddText()), g.oddText(): cty.StringVal("")})
+	case 7:
+		return cty.ObjectVal(map[string]cty.Value{g.oddText(): g.any(depth - 1), g.oddText(): g.any(depth - 1)})
+	}
+	return cty.TupleVal([]cty.Value{g.any(depth - 1), g.any(depth - 1)})
 }
