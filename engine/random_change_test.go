@@ -106,7 +106,7 @@ func (s *sketch) moveModule(was map[int]string) {
 			continue
 		}
 		from, to := it.modules[0].Name, "p"
-		if it.inKeyed() {
+		if it.modules[0].Keyed {
 			to = "q"
 		}
 		if from == to {
@@ -119,7 +119,8 @@ func (s *sketch) moveModule(was map[int]string) {
 		}
 		for _, other := range s.items {
 			if len(other.modules) > 0 && other.modules[0].Name == from {
-				other.modules = []schema.Step{{Name: to, Key: other.modules[0].Key, Keyed: other.modules[0].Keyed}}
+				other.modules = slices.Clone(other.modules)
+				other.modules[0].Name = to
 				other.held = true
 			}
 		}
@@ -131,12 +132,8 @@ func (s *sketch) moveModule(was map[int]string) {
 
 // remove takes the item out, with those that cannot be without it.
 func (s *sketch) remove(it *item, was map[int]string) {
-	for _, other := range s.items {
-		for _, to := range other.refs {
-			if other.held && slices.Contains(to, it.number) || it.held {
-				return
-			}
-		}
+	if !s.removable(it) {
+		return
 	}
 	s.items = slices.DeleteFunc(s.items, func(other *item) bool { return other == it })
 	at := was[it.number]
@@ -156,6 +153,19 @@ func (s *sketch) remove(it *item, was map[int]string) {
 			other.refs[attr] = slices.DeleteFunc(to, func(number int) bool { return number == it.number })
 		}
 	}
+}
+
+// removable reports whether neither the item nor what must go with it is held, or referred to by what is.
+func (s *sketch) removable(it *item) bool {
+	for _, other := range s.items {
+		for attr, to := range other.refs {
+			a, _ := other.kind.Attr(attr)
+			if slices.Contains(to, it.number) && (other.held || !a.Set() && !s.removable(other)) {
+				return false
+			}
+		}
+	}
+	return !it.held
 }
 
 func (s *sketch) changeLifecycle(it *item) {

@@ -16,13 +16,14 @@ import (
 type item struct {
 	number  int
 	kind    *schema.Kind
-	modules []schema.Step // none, or the one module it is in
+	modules []schema.Step // none, the one module it is in, or one with for_each inside of one without
 	at      schema.Step
 	attrs   map[string]cty.Value // what is written, but references
 	refs    map[string][]int     // references that are not literal, by attribute
 	protect bool
 	ignore  []string
-	held    bool // changes leave it alone
+	hidden  map[string]bool // attributes that come from a sensitive variable
+	held    bool            // changes leave it alone
 }
 
 // sketch is a configuration before it is written down. What a plan must do follows from two of them.
@@ -37,11 +38,15 @@ type sketch struct {
 	reserved map[string]bool // addresses and modules that were left by a move
 	// outward is whether root objects refer to those of modules; else it is the other way round.
 	outward bool
+	// secretive is whether some attributes and outputs come from sensitive variables.
+	secretive bool
+	secrets   int
+	hush      cty.Value // of the output that is sensitive
 }
 
 func newSketch(r *rand.Rand) *sketch {
 	s := &sketch{Rand: r, outputs: map[string]string{}, removed: map[string]bool{}, imports: map[string]string{}, reserved: map[string]bool{}}
-	s.outward = s.one(2)
+	s.outward, s.secretive = s.one(2), s.one(3)
 	for _, k := range schema.Kinds() {
 		for range 1 + s.IntN(4) {
 			s.add(k)
@@ -60,7 +65,7 @@ func (s *sketch) clone() *sketch {
 	c.items = nil
 	for _, it := range s.items {
 		copied := *it
-		copied.attrs, copied.refs = maps.Clone(it.attrs), map[string][]int{}
+		copied.attrs, copied.refs, copied.hidden = maps.Clone(it.attrs), map[string][]int{}, maps.Clone(it.hidden)
 		for attr, to := range it.refs {
 			copied.refs[attr] = slices.Clone(to)
 		}
@@ -84,7 +89,7 @@ func (it *item) address() schema.Address {
 	return schema.Address{Modules: it.modules, Kind: it.kind.Name, Step: it.at}
 }
 
-func (it *item) inKeyed() bool { return len(it.modules) > 0 && it.modules[0].Keyed }
+func (it *item) inKeyed() bool { return len(it.modules) > 0 && it.modules[len(it.modules)-1].Keyed }
 
 func (it *item) tenant() int {
 	if to := it.refs["tenant"]; len(to) == 1 {
@@ -117,7 +122,7 @@ func (s *sketch) taken(key string) bool {
 // add makes an object of the kind, if there is a place and a name for it.
 func (s *sketch) add(k *schema.Kind) *item {
 	s.numbers++
-	it := &item{number: s.numbers, kind: k, attrs: map[string]cty.Value{}, refs: map[string][]int{}}
+	it := &item{number: s.numbers, kind: k, attrs: map[string]cty.Value{}, refs: map[string][]int{}, hidden: map[string]bool{}}
 	if !s.place(it) || !s.refer(it) {
 		return nil
 	}
@@ -141,11 +146,16 @@ func (s *sketch) place(it *item) bool {
 	keys := []string{"a", "b.c", "d e", `q"q`, "${x}", "%{y}", "日本", "a/b:c%", "", `back\slash`, "tab\t", "k"}
 	for range 20 {
 		it.modules, it.at = nil, schema.Step{Name: labels[s.IntN(len(labels))]}
-		switch s.IntN(6) {
+		switch s.IntN(7) {
 		case 0:
 			it.modules = []schema.Step{{Name: []string{"m", "n", "o"}[s.IntN(3)]}}
 		case 1:
 			it.modules = []schema.Step{{Name: []string{"x", "y", "z"}[s.IntN(3)], Key: []string{"eu", "u s", "a.b"}[s.IntN(3)], Keyed: true}}
+		case 2:
+			it.modules = []schema.Step{
+				{Name: []string{"m", "n", "o"}[s.IntN(3)]},
+				{Name: []string{"u", "v"}[s.IntN(2)], Key: []string{"eu", "a.b", "${x}"}[s.IntN(3)], Keyed: true},
+			}
 		}
 		if it.inKeyed() || s.one(3) {
 			it.at = schema.Step{Name: "every" + string(rune('0'+s.IntN(2))), Key: keys[s.IntN(len(keys))], Keyed: true}
@@ -232,12 +242,15 @@ func texts() []string {
 
 // write gives an attribute that is no reference a value, or none.
 func (s *sketch) write(it *item, a *schema.Attr) {
+	delete(it.hidden, a.Name)
 	switch {
 	case a.Ref != "" || a.Name == "name" || a.Name == "system":
 	case a.Name == it.kind.Holds:
 		it.attrs[a.Name] = cty.True
 	case a.Mode == schema.Optional && s.one(2):
 		delete(it.attrs, a.Name)
+	case s.mayHide(a) && s.one(2):
+		it.attrs[a.Name], it.hidden[a.Name] = s.secret(), true
 	default:
 		it.attrs[a.Name] = s.value(a)
 	}
@@ -245,6 +258,19 @@ func (s *sketch) write(it *item, a *schema.Attr) {
 	if _, verifier := it.attrs["password_verifier"]; password && verifier {
 		delete(it.attrs, "password")
 	}
+}
+
+// secretWords are in each value that comes from a sensitive variable, and nowhere else.
+const secretWords = "hush-hush"
+
+func (s *sketch) secret() cty.Value {
+	s.secrets++
+	return cty.StringVal(fmt.Sprint(secretWords, s.secrets))
+}
+
+// mayHide reports whether an attribute takes such a value without keeping it as a secret.
+func (s *sketch) mayHide(a *schema.Attr) bool {
+	return s.secretive && a.Type == cty.String && !a.Secret && len(a.OneOf) == 0 && (a.Check == nil || a.Check(cty.StringVal(secretWords+"1")) == nil)
 }
 
 func (s *sketch) value(a *schema.Attr) cty.Value {
@@ -338,5 +364,8 @@ func (s *sketch) changeOutputs() {
 		if s.one(2) {
 			s.outputs[name] = values[s.IntN(len(values))]
 		}
+	}
+	if s.secretive {
+		s.hush = s.secret()
 	}
 }

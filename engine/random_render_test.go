@@ -17,13 +17,17 @@ import (
 type writer struct {
 	*rand.Rand
 	*sketch
-	inputs map[string]map[int]bool // by module: items that its arguments carry in
+	inputs map[string]map[int]bool    // by module: items that its arguments carry in
+	hidden map[string]map[string]bool // by module: names of sensitive variables, with the root's own as those of ""
 	files  map[string]string
 }
 
 // written returns the files of a configuration by name.
 func (s *sketch) written(seed uint64) map[string]string {
-	w := &writer{Rand: rand.New(rand.NewPCG(seed, 11)), sketch: s, inputs: map[string]map[int]bool{}, files: map[string]string{}}
+	w := &writer{
+		Rand: rand.New(rand.NewPCG(seed, 11)), sketch: s, inputs: map[string]map[int]bool{},
+		hidden: map[string]map[string]bool{"": {}}, files: map[string]string{},
+	}
 	root := &strings.Builder{}
 	root.WriteString("qod {\n  stack = \"s\"\n}\n")
 	modules := map[string]bool{}
@@ -48,8 +52,33 @@ func (s *sketch) written(seed uint64) map[string]string {
 	for _, at := range slices.Sorted(maps.Keys(s.imports)) {
 		fmt.Fprintf(root, "import {\n  to = %s\n  id = %s\n}\n", at, quoted(s.imports[at]))
 	}
-	w.files["main.qod.hcl"] = root.String()
+	if s.secretive {
+		fmt.Fprintf(root, "output \"hush\" {\n  value = [%s]\n  sensitive = true\n}\n", w.hide(s.hush, scope{}))
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.hidden[""])) {
+		fmt.Fprintf(root, "variable %q {\n  default = %q\n  sensitive = true\n}\n", name, secretWords+strings.TrimPrefix(name, "hidden"))
+	}
+	w.file("main", root.String())
 	return w.files
+}
+
+// file keeps a file in one of the two syntaxes.
+func (w *writer) file(name, src string) {
+	if w.Rand.IntN(3) == 0 {
+		w.files[name+".qod.json"] = inJSON(src)
+	} else {
+		w.files[name+".qod.hcl"] = src
+	}
+}
+
+// hide writes a value as one that comes from a sensitive variable.
+func (w *writer) hide(v cty.Value, here scope) string {
+	name := "hidden" + strings.TrimPrefix(v.AsString(), secretWords)
+	w.hidden[""][name] = true
+	if here.module != "" {
+		w.hidden[here.module][name] = true
+	}
+	return fmt.Sprintf([]string{"var.%s", "\"${var.%s}\"", "lower(var.%s)", "[var.%s][0]"}[w.Rand.IntN(4)], name)
 }
 
 func quoted(s string) string { return literal(cty.StringVal(s)) }
@@ -93,42 +122,85 @@ func (w *writer) blocks(out *strings.Builder, in *schema.Step, belongs func(*ite
 // module writes a call and the directory that it calls. Objects of a module with for_each are data of the call.
 func (w *writer) module(root *strings.Builder, name string, keyed bool) {
 	out, in := &strings.Builder{}, &schema.Step{Name: name}
-	w.inputs[name] = map[int]bool{}
+	w.inputs[name], w.hidden[name] = map[int]bool{}, map[string]bool{}
 	fmt.Fprintf(root, "module %q {\n  source = \"./modules/%s\"\n", name, name)
 	if keyed {
-		w.keyedModule(root, out, name)
+		w.keyedModule(root, out, []string{name})
 	} else {
-		w.blocks(out, in, func(it *item) bool { return len(it.modules) > 0 && it.modules[0].Name == name })
+		w.blocks(out, in, func(it *item) bool { return len(it.modules) == 1 && it.modules[0].Name == name })
+		w.innerModules(out, name)
+	}
+	for _, variable := range slices.Sorted(maps.Keys(w.hidden[name])) {
+		fmt.Fprintf(root, "  %s = var.%s\n", variable, variable)
+		fmt.Fprintf(out, "variable %q {}\n", variable)
 	}
 	for _, number := range slices.Sorted(maps.Keys(w.inputs[name])) {
 		fmt.Fprintf(root, "  in%d = %s\n", number, symbol(w.item(number)))
 		fmt.Fprintf(out, "variable \"in%d\" {}\n", number)
 	}
 	root.WriteString("}\n")
-	w.files["modules/"+name+"/main.qod.hcl"] = out.String()
+	w.file("modules/"+name+"/main", out.String())
 }
 
-func (w *writer) keyedModule(root, out *strings.Builder, name string) {
+// innerModules writes the calls in a module of others with for_each, and outputs for what each has. An output of
+// a whole call would make whatever refers to it need all of the call.
+func (w *writer) innerModules(out *strings.Builder, of string) {
+	names, outputs := map[string]bool{}, map[string]string{}
+	for _, it := range w.items {
+		if len(it.modules) == 2 && it.modules[0].Name == of {
+			names[it.modules[1].Name] = true
+			outputs[passed(it)] = "module." + it.modules[1].String() + "." + exported(it)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		inner := &strings.Builder{}
+		fmt.Fprintf(out, "module %q {\n  source = \"./%s\"\n", name, name)
+		w.keyedModule(out, inner, []string{of, name})
+		out.WriteString("}\n")
+		w.file("modules/"+of+"/"+name+"/main", inner.String())
+	}
+	for _, name := range slices.Sorted(maps.Keys(outputs)) {
+		fmt.Fprintf(out, "output %q {\n  value = %s\n}\n", name, outputs[name])
+	}
+}
+
+// exported is the output that has the block of an item, in the item's own module.
+func exported(it *item) string { return it.kind.Name + "_" + it.at.Name }
+
+// passed is that output in the module which calls the item's own one.
+func passed(it *item) string {
+	letters := strings.NewReplacer(".", "", "$", "", "{", "", "}", "")
+	return it.modules[1].Name + "_" + letters.Replace(it.modules[1].Key) + "_" + exported(it)
+}
+
+// keyedModule writes the arguments of a call with for_each, and what it calls. path has the names of the modules
+// from the root to there.
+func (w *writer) keyedModule(root, out *strings.Builder, path []string) {
 	blocks := map[string][]*item{}
 	keys := map[string]bool{}
+	last := len(path) - 1
+	here := scope{}
+	if last > 0 {
+		here.module = path[0]
+	}
 	for _, it := range w.items {
-		if len(it.modules) > 0 && it.modules[0].Name == name {
-			block := it.kind.Name + "_" + it.at.Name
+		if slices.EqualFunc(it.modules, path, func(s schema.Step, name string) bool { return s.Name == name }) {
+			block := exported(it)
 			blocks[block] = append(blocks[block], it)
-			keys[it.modules[0].Key] = true
+			keys[it.modules[last].Key] = true
 		}
 	}
 	root.WriteString("  for_each = {\n")
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		fmt.Fprintf(root, "    %s = {\n", quoted(key))
 		for _, block := range slices.Sorted(maps.Keys(blocks)) {
-			var here []*item
+			var group []*item
 			for _, it := range blocks[block] {
-				if it.modules[0].Key == key {
-					here = append(here, it)
+				if it.modules[last].Key == key {
+					group = append(group, it)
 				}
 			}
-			fmt.Fprintf(root, "%s = %s\n", block, w.elements(here, scope{}))
+			fmt.Fprintf(root, "%s = %s\n", block, w.elements(group, here))
 		}
 		root.WriteString("    }\n")
 	}
@@ -155,14 +227,14 @@ func (w *writer) reference(it *item, here scope, from *item) (string, bool) {
 	switch {
 	case w.Rand.IntN(3) == 0 || from.inKeyed() && (there != "" || w.outward || it.kind.Name != "tenant"):
 		return name, false // what a call with for_each refers to, all objects of the module need
+	case here.module == there && len(it.modules) == 2:
+		return "module." + it.modules[1].String() + "." + element(it, exported(it)), true
 	case here.module == there:
 		return symbol(it), true
+	case here.module == "" && w.outward && len(it.modules) == 2:
+		return "module." + there + "." + element(it, passed(it)), true
 	case here.module == "" && w.outward:
-		at := "module." + it.modules[0].String() + "." + it.kind.Name + "_" + it.at.Name
-		if it.at.Keyed {
-			at += "[" + quoted(it.at.Key) + "]"
-		}
-		return at, true
+		return "module." + it.modules[0].String() + "." + element(it, exported(it)), true
 	case there == "" && !w.outward:
 		w.inputs[here.module][it.number] = true
 		return fmt.Sprintf("var.in%d", it.number), true
@@ -170,13 +242,21 @@ func (w *writer) reference(it *item, here scope, from *item) (string, bool) {
 	return name, false
 }
 
+// element is the item in the output of that name.
+func element(it *item, output string) string {
+	return schema.Step{Name: output, Key: it.at.Key, Keyed: it.at.Keyed}.String()
+}
+
 // arguments are the written attributes of an item, references included.
 func (w *writer) arguments(it *item, here scope) map[string]string {
 	args := map[string]string{}
 	implied := false
 	for name, v := range it.attrs {
-		if _, block := it.kind.Block(name); !block {
-			args[name] = literal(v)
+		if _, block := it.kind.Block(name); block {
+			continue
+		}
+		if args[name] = literal(v); it.hidden[name] {
+			args[name] = w.hide(v, here)
 		}
 	}
 	for name, to := range it.refs {

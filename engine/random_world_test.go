@@ -110,7 +110,21 @@ func (r *realm) plan(d schema.Desired, o engine.PlanOptions) *engine.Plan {
 	if err != nil {
 		r.Fatal(err)
 	}
+	document, err := plan.JSON(p.Plan, "dev", nil)
+	if err != nil {
+		r.Fatal(err)
+	}
+	checkHidden(r, "the text of the plan", text(p))
+	checkHidden(r, "the JSON of the plan", string(document))
 	return p
+}
+
+// checkHidden wants nothing in a text that came from a sensitive variable.
+func checkHidden(t testing.TB, what, text string) {
+	t.Helper()
+	if at := strings.Index(text, secretWords); at >= 0 {
+		t.Errorf("%s shows a sensitive value: %.200s", what, text[max(0, at-100):])
+	}
 }
 
 // carry commits a plan and does what follows from it.
