@@ -40,10 +40,42 @@ type Permission struct {
 	Privileges []string `json:"privileges"`
 }
 
+// RowPolicy lets only those rows of the tables it names be seen and changed for which the predicate
+// holds. The predicates of several policies on one table are OR-ed.
+type RowPolicy struct {
+	Catalog   string `json:"catalog"`
+	Schema    string `json:"schema"`
+	Table     string `json:"table"`
+	Predicate string `json:"predicate"`
+}
+
+// ColumnPolicy denies a column of the tables it names, or with an Expression over that column puts the
+// expression's value in place of the column's. Of several on one column a denial counts before a mask,
+// and two masks that differ are a denial.
+type ColumnPolicy struct {
+	Catalog    string `json:"catalog"`
+	Schema     string `json:"schema"`
+	Table      string `json:"table"`
+	Column     string `json:"column"`
+	Expression string `json:"expression,omitempty"` // empty: denied
+}
+
+// Principal is whom predicates mean by current_user, current_tenant, current_roles and current_groups.
+type Principal struct {
+	User   string   `json:"user"`
+	Tenant string   `json:"tenant"`
+	Roles  []string `json:"roles,omitempty"`
+	Groups []string `json:"groups,omitempty"`
+}
+
 // Permissions is all that a user may do on one database, sorted, without duplicates.
 type Permissions struct {
-	Admin  bool         `json:"admin,omitempty"` // all on everything
-	Grants []Permission `json:"grants,omitempty"`
+	Admin   bool           `json:"admin,omitempty"` // all on everything; policies do not apply
+	Grants  []Permission   `json:"grants,omitempty"`
+	Rows    []RowPolicy    `json:"rows,omitempty"`
+	Columns []ColumnPolicy `json:"columns,omitempty"`
+	// Principal is given where a predicate needs it, so that users with equal rights share one set.
+	Principal *Principal `json:"principal,omitempty"`
 }
 
 // Hash names the set: equal sets have equal hashes.
