@@ -49,6 +49,12 @@ func TestPlansTellTheTruth(t *testing.T) {
 		i.expect(t, 2, []string{"pool.acme/bi: 1 of 2 nodes missing"}, "plan", "--detailed-exitcode")
 		mended(t)
 	})
+	t.Run("something that no object has", func(t *testing.T) {
+		i.expect(t, 2, []string{"pool.acme/bi: 2 nodes to replace (extension directory: "},
+			"plan", "--detailed-exitcode", "--extension-dir", t.TempDir())
+		i.expect(t, 2, []string{`"message": "2 nodes to replace (extension directory: `},
+			"plan", "--json", "--detailed-exitcode", "--extension-dir", t.TempDir())
+	})
 	t.Run("the pool has another label, then another name", func(t *testing.T) {
 		i.edit(t, "pool \"bi\" {", "pool \"reports\" {")
 		i.edit(t, "pool.bi", "pool.reports")

@@ -98,6 +98,9 @@ func (w *world) spec(snap *store.Snapshot, pool store.Object, role backend.Role)
 			PasswordPrint: w.sealer.Fingerprint(store.SecretKey{Object: db.ID, Attr: catalog.PasswordAttr}, []byte(lake.Password)),
 		},
 	}
+	for _, o := range []store.Object{pool, db} {
+		out.Sensitive = append(out.Sensitive, o.Sensitive...)
+	}
 	for _, k := range keys.Keys() {
 		out.PoolKeys = append(out.PoolKeys, backend.PoolKey{ID: k.ID, Key: k.Key})
 	}

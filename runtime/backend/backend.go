@@ -45,6 +45,8 @@ type Spec struct {
 	ExtensionDir string `json:"extensionDir"` // holds v1.5.5/<platform>/*.duckdb_extension
 	// Live settings reach a running node by its configure action and are not part of the hash.
 	Live Live `json:"-"`
+	// Sensitive are attributes whose values must not be shown.
+	Sensitive []string `json:"-"`
 	// PoolKeys are the pool's sealing keys, current first: given by descriptor, never hashed.
 	PoolKeys []PoolKey `json:"-"`
 }
@@ -92,6 +94,7 @@ type Node struct {
 	PID      int    // 0 where the backend has none
 	Started  time.Time
 	SpecHash string
+	Parts    Parts  // of its Spec; nil where the backend does not know them
 	Exited   bool   // the process has ended; the backend still has its remains
 	Reason   string // why it exited, as far as known
 }

@@ -223,7 +223,7 @@ func (b *Backend) start(id string, spec backend.Spec) (backend.Node, error) {
 		}
 	}
 	r = record{
-		ID: id, PoolID: spec.PoolID, Role: spec.Role, SpecHash: spec.Hash(), Endpoint: b.endpoint(id),
+		ID: id, PoolID: spec.PoolID, Role: spec.Role, SpecHash: spec.Hash(), Parts: spec.Parts(), Endpoint: b.endpoint(id),
 		Started: time.Now().UTC().Truncate(time.Microsecond),
 	}
 	if err := b.launch(&r, spec); err != nil {

@@ -43,6 +43,9 @@ func TestStartCutShort(t *testing.T) {
 	if diff := cmp.Diff([]backend.Node{n}, nodes); diff != "" {
 		t.Errorf("the node was not found (-want +got):\n%s", diff)
 	}
+	if diff := cmp.Diff(p.spec("").Parts(), nodes[0].Parts); diff != "" {
+		t.Errorf("what it was started with is lost (-want +got):\n%s", diff)
+	}
 	adopted, err := again.Start(t.Context(), n.ID, p.spec(""))
 	if err != nil {
 		t.Fatal(err)

@@ -23,16 +23,18 @@ type record struct {
 	PoolID   string       `json:"poolId"`
 	Role     backend.Role `json:"role"`
 	SpecHash string       `json:"specHash"`
-	Endpoint string       `json:"endpoint"`
-	Started  time.Time    `json:"started"`
-	Binary   string       `json:"binary"`
-	Process  process      `json:"process"`
+	// Parts is missing in records that another version wrote.
+	Parts    backend.Parts `json:"parts,omitempty"`
+	Endpoint string        `json:"endpoint"`
+	Started  time.Time     `json:"started"`
+	Binary   string        `json:"binary"`
+	Process  process       `json:"process"`
 }
 
 func (r record) node() backend.Node {
 	return backend.Node{
 		ID: r.ID, PoolID: r.PoolID, Role: r.Role, Endpoint: r.Endpoint, PID: r.Process.PID,
-		Started: r.Started, SpecHash: r.SpecHash,
+		Started: r.Started, SpecHash: r.SpecHash, Parts: r.Parts,
 	}
 }
 

@@ -25,6 +25,7 @@ type view struct {
 	id     string
 	role   backend.Role
 	hash   string
+	parts  backend.Parts // what its hash stands for; nil: not known
 	phase  backend.Phase
 	reason string    // why it is quarantined, not ready or gone
 	seen   time.Time // when this process saw it first
@@ -98,7 +99,8 @@ type decision struct {
 	draining         map[backend.Role]int
 	// Of the wanted roles: nodes wanted, absent, on their way and failing; nodes to be replaced.
 	wanted, absent, starting, quarantined, old int
-	reason                                     string // of a quarantined or starting node
+	outdated                                   []string // what differs between the old nodes and what is wanted
+	reason                                     string   // of a quarantined or starting node
 	excess                                     int
 }
 
@@ -188,6 +190,9 @@ func (d *decision) count(live []view) {
 		good, old := d.split(r, live)
 		if n > 0 {
 			d.old += len(old)
+			if spec, known := d.want.specs[r]; known {
+				d.compare(old, spec.Parts())
+			}
 		}
 		serving := 0
 		for _, v := range good {
@@ -203,6 +208,15 @@ func (d *decision) count(live []view) {
 			}
 		}
 		d.absent += max(0, n-serving-len(old))
+	}
+}
+
+// compare notes why nodes are to be replaced, each reason once.
+func (d *decision) compare(old []view, wanted backend.Parts) {
+	for _, v := range old {
+		if why := v.parts.Until(wanted); !slices.Contains(d.outdated, why) {
+			d.outdated = append(d.outdated, why)
+		}
 	}
 }
 

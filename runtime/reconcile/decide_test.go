@@ -42,7 +42,17 @@ func node(id string, phase backend.Phase, change ...func(*view)) view {
 	return v
 }
 
-func old(v *view)     { v.hash = "old" }
+func old(v *view) { v.hash = "old" }
+
+// bigger is an old one of which it is known what it was started with.
+func bigger(threads int) func(*view) {
+	return func(v *view) {
+		spec := specOf(v.role)
+		spec.Threads = threads
+		v.hash, v.parts = spec.Hash(), spec.Parts()
+	}
+}
+
 func writer(v *view)  { v.role = backend.Write }
 func reader(v *view)  { v.role = backend.Read }
 func fresh(v *view)   { v.seen = ago(10 * time.Second) }
@@ -74,6 +84,8 @@ const (
 	replaced = "it runs what the pool had before"
 	tooMany  = "the pool has too many"
 	noRole   = "the pool has no nodes of this role"
+
+	unrecorded = " (what it was started with is not recorded here)"
 )
 
 var begin = step{do: start, role: backend.Dual}
@@ -202,42 +214,51 @@ func TestDecideRoll(t *testing.T) {
 	runDecide(t, map[string]decideTest{
 		"roll: new first": {
 			want: want(2, 0, 0), have: []view{node("a", serving, old), node("b", serving, old)},
-			steps: []step{begin}, text: "2 nodes to replace",
+			steps: []step{begin}, text: "2 nodes to replace" + unrecorded,
+		},
+		"roll: what differs": {
+			want: want(3, 0, 0), have: []view{node("a", serving, bigger(1)), node("b", serving, bigger(1)), node("c", serving, bigger(2))},
+			steps: []step{begin}, text: `3 nodes to replace (threads: "1" -> "0"; threads: "2" -> "0")`,
+		},
+		"roll: what is wanted is not known": {
+			want: with(want(1, 0, 0), func(d *desired) { d.hold, d.specs = "x", nil }),
+			have: []view{node("a", serving, bigger(1))},
+			text: "1 node to replace: x",
 		},
 		"roll: wait for the new one": {
 			want:  want(2, 0, 0),
 			have:  []view{node("a", serving, old), node("b", serving, old), node("c", starting, fresh)},
-			after: 50 * time.Second, text: "2 nodes to replace: 1 starting",
+			after: 50 * time.Second, text: "2 nodes to replace" + unrecorded + ": 1 starting",
 		},
 		"roll: one old drains": {
 			want:  want(2, 0, 0),
 			have:  []view{node("a", serving, old, busy), node("b", serving, old), node("c", serving)},
-			steps: []step{{do: drain, id: "b", reason: replaced}}, text: "2 nodes to replace, 1 node to stop",
+			steps: []step{{do: drain, id: "b", reason: replaced}}, text: "2 nodes to replace" + unrecorded + ", 1 node to stop",
 		},
 		"roll: the next waits for the drained one": {
 			want:  want(2, 0, 0),
 			have:  []view{node("a", serving, old), node("b", draining, old, busy), node("c", serving)},
-			after: 50 * time.Second, text: "1 node to replace, 1 node to stop",
+			after: 50 * time.Second, text: "1 node to replace" + unrecorded + ", 1 node to stop",
 		},
 		"roll: the next": {
 			want: want(2, 0, 0), have: []view{node("a", serving, old), node("c", serving)},
-			steps: []step{begin}, text: "1 node to replace",
+			steps: []step{begin}, text: "1 node to replace" + unrecorded,
 		},
 		"roll: a quarantined old one goes first": {
 			want:  want(2, 0, 0),
 			have:  []view{node("a", serving, old), node("b", quarantined, old, busy), node("c", serving)},
-			steps: []step{{do: drain, id: "b", reason: replaced}}, text: "2 nodes to replace, 1 node to stop",
+			steps: []step{{do: drain, id: "b", reason: replaced}}, text: "2 nodes to replace" + unrecorded + ", 1 node to stop",
 		},
 		"roll: old ones stay while new ones fail": {
 			want:  with(want(1, 0, 0), func(d *desired) { d.notBefore, d.failure = noon.Add(time.Second), "x" }),
 			have:  []view{node("a", serving, old)},
-			after: time.Second, text: "1 node to replace: x; next start at 12:00:01Z",
+			after: time.Second, text: "1 node to replace" + unrecorded + ": x; next start at 12:00:01Z",
 		},
 		"scale down while rolling": {
 			want:  want(1, 0, 0),
 			have:  []view{node("a", serving, old), node("b", serving, old), node("c", serving, old)},
 			steps: []step{{do: drain, id: "a", reason: replaced}, {do: drain, id: "b", reason: replaced}},
-			text:  "3 nodes to replace, 2 nodes to stop",
+			text:  "3 nodes to replace" + unrecorded + ", 2 nodes to stop",
 		},
 		"roles change: old roles stay until new ones serve": {
 			want: want(0, 1, 0), have: []view{node("a", serving), node("b", starting, writer, fresh)},

@@ -50,7 +50,7 @@ func (m *member) prod() {
 
 func (m *member) view() view {
 	return view{
-		id: m.node.ID, role: m.node.Role, hash: m.node.SpecHash, phase: m.phase, reason: m.reason, seen: m.seen,
+		id: m.node.ID, role: m.node.Role, hash: m.node.SpecHash, parts: m.node.Parts, phase: m.phase, reason: m.reason, seen: m.seen,
 		silent: m.silent, drain: m.drain, leaving: m.leaving, fatal: m.status.Fatal,
 		idle: m.idle(),
 		load: m.status.InFlight + m.status.Transactions*8 + m.status.Sessions,

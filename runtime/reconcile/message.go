@@ -13,7 +13,11 @@ func (d *decision) message() string {
 		parts = append(parts, fmt.Sprintf("%d of %s missing", d.absent, nodes(d.wanted)))
 	}
 	if d.old > 0 {
-		parts = append(parts, nodes(d.old)+" to replace")
+		text := nodes(d.old) + " to replace"
+		if len(d.outdated) > 0 {
+			text += " (" + strings.Join(d.outdated, "; ") + ")"
+		}
+		parts = append(parts, text)
 	}
 	if why := d.why(); len(parts) > 0 && why != "" {
 		parts[len(parts)-1] += ": " + why

@@ -93,7 +93,7 @@ func (w *fakeWorld) Start(ctx context.Context, id string, spec backend.Spec) (ba
 	n := &fakeNode{
 		node: backend.Node{
 			ID: id, PoolID: spec.PoolID, Role: spec.Role, Endpoint: id, PID: 100 + len(w.nodes), Started: time.Now(),
-			SpecHash: spec.Hash(),
+			SpecHash: spec.Hash(), Parts: spec.Parts(),
 		},
 		readyAt: time.Now().Add(w.ready), keys: keys, live: wire.Live(spec.Live),
 	}
