@@ -23,30 +23,49 @@ type Who struct {
 // Commit writes a plan's changes to the store: all of them or none. It fails when an object that the
 // plan touches has moved since, and when the plan was committed before.
 func (e *Engine) Commit(ctx context.Context, p *Plan, who Who, adoptStack bool) error {
-	if p.Failed() {
-		return errors.New("the plan has errors and cannot be applied")
-	}
-	if !p.Commits() {
-		return nil
-	}
-	if p.Lineage == "" {
-		return fmt.Errorf("stack %q has no lineage: run qod init where its configuration is", p.Stack)
-	}
-	writes, err := e.writes(p)
-	if err != nil {
+	c, err := e.change(p, adoptStack)
+	if err != nil || c == nil {
 		return err
 	}
 	note := &strings.Builder{}
 	if err := (plan.Text{}).Write(note, p.Plan); err != nil {
 		return err
 	}
+	c.By, c.From, c.Note = who.By, who.From, note.String()
 	crash.Point("engine.before-commit")
-	_, err = e.Store.Commit(ctx, store.Change{
-		Writes: writes, Stack: store.Stack{Name: p.Stack, Lineage: p.Lineage}, AdoptStack: adoptStack,
-		Outputs: p.Result, Settle: p.Settled, PlanID: p.ID, By: who.By, From: who.From, Note: note.String(),
-	})
+	_, err = e.Store.Commit(ctx, *c)
 	crash.Point("engine.after-commit")
 	return err
+}
+
+// Check fails as Commit would now, and writes nothing.
+func (e *Engine) Check(ctx context.Context, p *Plan, adoptStack bool) error {
+	c, err := e.change(p, adoptStack)
+	if err != nil || c == nil {
+		return err
+	}
+	return e.Store.Check(ctx, *c)
+}
+
+// change is what a plan writes, nil when that is nothing.
+func (e *Engine) change(p *Plan, adoptStack bool) (*store.Change, error) {
+	if p.Failed() {
+		return nil, errors.New("the plan has errors and cannot be applied")
+	}
+	if !p.Commits() {
+		return nil, nil
+	}
+	if p.Lineage == "" {
+		return nil, fmt.Errorf("stack %q has no lineage: run qod init where its configuration is", p.Stack)
+	}
+	writes, err := e.writes(p)
+	if err != nil {
+		return nil, err
+	}
+	return &store.Change{
+		Writes: writes, Stack: store.Stack{Name: p.Stack, Lineage: p.Lineage}, AdoptStack: adoptStack,
+		Outputs: p.Result, Settle: p.Settled, PlanID: p.ID,
+	}, nil
 }
 
 func (e *Engine) writes(p *Plan) ([]store.Write, error) {

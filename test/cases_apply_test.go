@@ -36,7 +36,9 @@ func caseOnce(t *testing.T, i *installation) {
 	i.must(t, "plan", "--out", file) // the stack has nothing yet
 	i.must(t, "apply", file)
 	before := i.versions(t)
-	i.expect(t, 1, []string{"applied already"}, "apply", file)
+	if out := i.expect(t, 1, []string{"applied already"}, "apply", file); strings.Contains(out, "will be created") {
+		t.Errorf("a plan that was applied already is told at length:\n%s", out)
+	}
 	if after := i.versions(t); after != before {
 		t.Error("a plan that was applied already wrote rows")
 	}
@@ -44,7 +46,9 @@ func caseOnce(t *testing.T, i *installation) {
 	i.expect(t, 1, []string{"applied already"}, "apply", file)
 	i.must(t, "plan", "--out", file)
 	i.must(t, "apply", "--auto-approve")
-	i.expect(t, 1, []string{"nothing was changed", "tenant.i12"}, "apply", file)
+	if out := i.expect(t, 1, []string{"nothing was changed", "tenant.i12"}, "apply", file); strings.Contains(out, "will be created") {
+		t.Errorf("a plan that cannot be applied any more is told at length:\n%s", out)
+	}
 	nowhere := i.with("QOD_STATE_DIR="+filepath.Join(i.root, "nowhere"), "QOD_RUN_DIR="+filepath.Join(i.root, "nowhere-run"))
 	nowhere.expect(t, 1, []string{"run qod init first"}, "plan", "--out", file)
 }

@@ -128,6 +128,9 @@ func (a *app) applySaved(ctx context.Context, name string, o applyOptions, tell 
 	if m.Plan, err = w.engine.Unmarshal(raw); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
+	if err := w.engine.Check(ctx, m.Plan, o.adopt); err != nil {
+		return refused(err)
+	}
 	if err := tell.planned(m.Plan.Plan, nil); err != nil {
 		return err
 	}

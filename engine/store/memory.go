@@ -91,25 +91,48 @@ func (m *Memory) Commit(ctx context.Context, c Change) (Revision, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := m.admit(ctx, c); err != nil {
-		return 0, err
-	}
-	if SameOutputs(outputs, m.outputs[c.Stack.Name]) {
-		if c.Idle(m.stacks[c.Stack.Name]) {
-			return m.revision, nil
-		}
-		outputs = nil
-	}
-	rows := m.rows()
-	if w, moved := rows.Moved(c); moved {
-		return 0, m.conflict(w)
-	}
-	edit, err := rows.Apply(c, m.revision+1)
+	edit, err := m.edit(ctx, c, outputs)
 	if err != nil {
 		return 0, err
 	}
+	if edit == nil {
+		return m.revision, nil
+	}
+	if SameOutputs(outputs, m.outputs[c.Stack.Name]) {
+		outputs = nil
+	}
 	m.save(c, edit, sealed, outputs)
 	return m.revision, nil
+}
+
+// Check implements Store.
+func (m *Memory) Check(ctx context.Context, c Change) error {
+	if _, err := c.Seal(m.sealer); err != nil {
+		return err
+	}
+	outputs, err := c.KeepOutputs(m.sealer)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, err = m.edit(ctx, c, outputs)
+	return err
+}
+
+// edit is what a change does to the objects, nil when it does nothing at all. m.mu is held.
+func (m *Memory) edit(ctx context.Context, c Change, outputs []KeptOutput) (*Edit, error) {
+	if err := m.admit(ctx, c); err != nil {
+		return nil, err
+	}
+	if SameOutputs(outputs, m.outputs[c.Stack.Name]) && c.Idle(m.stacks[c.Stack.Name]) {
+		return nil, nil
+	}
+	rows := m.rows()
+	if w, moved := rows.Moved(c); moved {
+		return nil, m.conflict(w)
+	}
+	return rows.Apply(c, m.revision+1)
 }
 
 func (m *Memory) admit(ctx context.Context, c Change) error {

@@ -207,6 +207,8 @@ type Store interface {
 	// of those that refer to it, in the same commit. A Put of what is stored already leaves the
 	// object alone.
 	Commit(ctx context.Context, c Change) (Revision, error)
+	// Check fails as Commit would now, and changes nothing.
+	Check(ctx context.Context, c Change) error
 	// SetStatus records what was observed; an equal status writes nothing. A lease that was lost is ErrTermOver.
 	SetStatus(ctx context.Context, id string, s Status, l Lease) error
 	// Watch calls on with the current revision at once and whenever it has changed, until ctx ends.

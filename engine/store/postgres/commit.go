@@ -15,6 +15,16 @@ import (
 // lost and Postgres does not come back in time, the outcome is unknown and the error is the context's:
 // reading the store again tells, and so does ErrPlanUsed on a second try.
 func (s *Store) Commit(ctx context.Context, c store.Change) (store.Revision, error) {
+	return s.commit(ctx, c, false)
+}
+
+// Check implements store.Store.
+func (s *Store) Check(ctx context.Context, c store.Change) error {
+	_, err := s.commit(ctx, c, true)
+	return err
+}
+
+func (s *Store) commit(ctx context.Context, c store.Change, dry bool) (store.Revision, error) {
 	sealed, err := c.Seal(s.sealer)
 	if err != nil {
 		return 0, err
@@ -23,7 +33,7 @@ func (s *Store) Commit(ctx context.Context, c store.Change) (store.Revision, err
 	if err != nil {
 		return 0, err
 	}
-	a := &apply{id: uuid.NewString(), change: c, sealed: sealed, outputs: outputs}
+	a := &apply{id: uuid.NewString(), change: c, sealed: sealed, outputs: outputs, dry: dry}
 	var revision store.Revision
 	err = s.write(ctx, "commit", func(ctx context.Context) error {
 		revision, err = a.run(ctx, s)
@@ -32,12 +42,13 @@ func (s *Store) Commit(ctx context.Context, c store.Change) (store.Revision, err
 	return revision, err
 }
 
-// apply is one call of Commit.
+// apply is one call of Commit or, when it is dry, of Check.
 type apply struct {
 	id     string // of its record in qodstate_apply
 	change store.Change
 	sealed map[store.SecretKey]store.Sealed
 	tries  int
+	dry    bool
 
 	outputs []store.KeptOutput // those of the change, nil for none
 	// known is the stack as it was before, by its name, and kept are its outputs.
@@ -73,7 +84,7 @@ func (a *apply) run(ctx context.Context, s *Store) (store.Revision, error) {
 		}
 		revision = now + 1
 		edit, err := rows.Apply(a.change, revision)
-		if err != nil {
+		if err != nil || a.dry {
 			return false, err
 		}
 		return true, a.save(ctx, tx, edit, revision)

@@ -101,6 +101,9 @@ func planOnce(f *fixture) {
 	if _, err := f.Store.Commit(f.ctx(), change); !errors.Is(err, store.ErrPlanUsed) {
 		f.Errorf("second commit: got %v, want ErrPlanUsed", err)
 	}
+	if err := f.Store.Check(f.ctx(), change); !errors.Is(err, store.ErrPlanUsed) {
+		f.Errorf("check: got %v, want ErrPlanUsed", err)
+	}
 	f.wantAddrs("tenant.a")
 	// A refused commit does not use its plan up.
 	change.PlanID = uuid.NewString()

@@ -137,7 +137,11 @@ func Next(t testing.TB, o store.Object, json string) store.Write {
 
 func (f *fixture) commit(writes ...store.Write) store.Revision {
 	f.Helper()
-	rev, err := f.Store.Commit(f.ctx(), store.Change{Writes: writes, By: "ann", From: "host"})
+	change := store.Change{Writes: writes, By: "ann", From: "host"}
+	if err := f.Store.Check(f.ctx(), change); err != nil {
+		f.Fatalf("check: %v", err)
+	}
+	rev, err := f.Store.Commit(f.ctx(), change)
 	if err != nil {
 		f.Fatalf("commit: %v", err)
 	}
@@ -148,7 +152,9 @@ func (f *fixture) commit(writes ...store.Write) store.Revision {
 func (f *fixture) refused(want string, writes ...store.Write) {
 	f.Helper()
 	before := f.snapshot()
-	_, err := f.Store.Commit(f.ctx(), store.Change{Writes: writes, By: "bob"})
+	change := store.Change{Writes: writes, By: "bob"}
+	checked := f.Store.Check(f.ctx(), change)
+	_, err := f.Store.Commit(f.ctx(), change)
 	if err == nil {
 		f.Fatalf("commit went through, want: %s", want)
 	}
@@ -158,6 +164,9 @@ func (f *fixture) refused(want string, writes ...store.Write) {
 	}
 	if diff := cmp.Diff(want, conflict.Error()); diff != "" {
 		f.Errorf("error (-want +got):\n%s", diff)
+	}
+	if checked == nil || checked.Error() != err.Error() {
+		f.Errorf("check: %v, want what the commit says: %v", checked, err)
 	}
 	f.same(before, f.snapshot())
 }
