@@ -37,6 +37,10 @@ func TestExportedConfiguration(t *testing.T) {
 	i.must(t, "export", "-o", first)
 	i.expect(t, 1, []string{"is not overwritten"}, "export", "-o", first)
 	i.expect(t, 1, []string{`Did you mean "quickstart"?`}, "export", "--stack", "quikstart")
+	i.must(t, "export", "-o", "beside.txt")
+	if _, err := os.Stat(filepath.Join(i.dir, "beside.txt")); err != nil {
+		t.Errorf("a relative name is not in the directory of -C: %v", err)
+	}
 	exported, err := os.ReadFile(first)
 	if err != nil {
 		t.Fatal(err)

@@ -87,9 +87,17 @@ type applyOptions struct {
 	word           string
 }
 
-func (a *app) applyPlanned(ctx context.Context, po planOptions, o applyOptions) error {
+// asked refuses to ask where nobody could answer.
+func (o applyOptions) asked() error {
 	if o.json && !o.approve {
 		return errors.New("--json asks nobody: give --auto-approve as well, or apply a saved plan")
+	}
+	return nil
+}
+
+func (a *app) applyPlanned(ctx context.Context, po planOptions, o applyOptions) error {
+	if err := o.asked(); err != nil {
+		return err
 	}
 	tell := a.teller(o.json)
 	return tell.ended(a.apply(ctx, po, o, tell))
@@ -112,7 +120,7 @@ func (a *app) apply(ctx context.Context, po planOptions, o applyOptions, tell te
 }
 
 func (a *app) applySaved(ctx context.Context, name string, o applyOptions, tell teller) error {
-	raw, err := readPlan(name)
+	raw, err := readPlan(a.paths.file(name))
 	if err != nil {
 		return err
 	}

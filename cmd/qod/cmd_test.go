@@ -2,14 +2,19 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/qod-io/qod/schema"
 )
 
 const (
 	small    = "qod {\n  stack = \"s\"\n}\ntenant \"acme\" {}\n"
+	bad      = "qod {\n  stack = \"s\"\n}\ntennant \"acme\" {}\n"
 	variable = "qod {\n  stack = \"s\"\n}\nvariable \"n\" {}\ntenant \"acme\" {\n  display_name = var.n\n}\n"
 )
 
@@ -58,10 +63,15 @@ func commandLines() map[string]commandLine {
 		"show no stack": {"", []string{"show"}, 1, "say which with --stack"},
 		"show no plan":  {small, []string{"show", "next.qodplan"}, 1, "no such file"},
 		"show no state": {small, []string{"show", "main.qod.hcl"}, 1, "there is no state here"},
-		"bad block":     {"qod {\n  stack = \"s\"\n}\ntennant \"acme\" {}\n", []string{"validate"}, 1, `Did you mean "tenant"?`},
+		"bad block":     {bad, []string{"validate"}, 1, `Did you mean "tenant"?`},
 		"plan afresh":   {small, []string{"plan", "--detailed-exitcode"}, 2, "Plan: 1 to add"},
 		"one dash":      {variable, []string{"plan", "-detailed-exitcode", "-var", "n=-x"}, 2, `display_name = "-x"`},
 		"plan saved":    {small, []string{"plan", "--out", "x"}, 1, "run qod init first"},
+		"plan bad":      {bad, []string{"plan", "--json"}, 1, `"errored": true`},
+		"plan bad var":  {variable, []string{"plan", "--json", "--destroy", "--var", "m=1"}, 1, `"mode": "destroy"`},
+		"plan warns":    {small + "check \"c\" {\n  assert {\n    condition     = tenant.acme.name == \"x\"\n    error_message = \"It is not x.\"\n  }\n}\n", []string{"plan", "--json"}, 0, `"severity": "warning"`},
+		"drift bad":     {bad, []string{"drift", "--json"}, 1, `Did you mean \"tenant\"?`},
+		"apply bad":     {bad, []string{"apply", "--json", "--auto-approve"}, 1, `"type":"done","level":"error","message":"the configuration has errors"`},
 		"bad target":    {small, []string{"plan", "--target", "tennant.acme"}, 1, `--target: parse address "tennant.acme"`},
 		"two modes":     {small, []string{"plan", "--destroy", "--refresh-only"}, 1, "--destroy and --refresh-only exclude each other"},
 		"no steps":      {small, []string{"apply", "--parallelism", "0"}, 1, "--parallelism=0: want 1 or more"},
@@ -80,6 +90,8 @@ func commandLines() map[string]commandLine {
 		"history of":    {small, []string{"history", "1"}, 1, "there is no state yet"},
 		"diff":          {small, []string{"diff", "1"}, 1, "there is no state yet"},
 		"rollback":      {small, []string{"rollback", "1"}, 1, "there is no state yet"},
+		"rollback JSON": {small, []string{"rollback", "1", "--json", "--auto-approve"}, 1, `"message":"there is no state yet`},
+		"rollback asks": {small, []string{"rollback", "1", "--json"}, 1, "--json asks nobody"},
 		"no stack":      {"", []string{"rollback", "1"}, 1, "say which with --stack"},
 		"output":        {small, []string{"output"}, 1, "there is no state yet"},
 		"output raw":    {small, []string{"output", "--raw"}, 1, "give its name"},
@@ -102,6 +114,42 @@ func command(t *testing.T, stdin string, args ...string) (code int, out string) 
 	return code, said.String()
 }
 
+// Files that a command line names lie where -C says, and diagnostics name them as people find them.
+func TestFilesOfAnotherDirectory(t *testing.T) {
+	root := t.TempDir()
+	for name, src := range map[string]string{
+		"main.qod.hcl": variable, "good.qodvars.hcl": "n = \"x\"\n", "bad.qodvars.hcl": "m = 1\n", "a.sql": "", "pw": "x",
+	} {
+		if err := os.MkdirAll(filepath.Join(root, "in"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, "in", name), []byte(src), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(root)
+	t.Setenv("QOD_STATE_DIR", filepath.Join(root, "state"))
+	for _, tt := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"validate", "--var-file", "good.qodvars.hcl"}, 0, "is valid"},
+		{[]string{"validate", "--var-file", "bad.qodvars.hcl"}, 1, "in/bad.qodvars.hcl line 1"},
+		{[]string{"validate", "--var-file", filepath.Join(root, "in", "good.qodvars.hcl")}, 0, "is valid"},
+		{[]string{"show", "main.qod.hcl"}, 1, "there is no state here"},
+		{[]string{"apply", "main.qod.hcl"}, 1, "there is no state that the plan"},
+		{[]string{"fmt", "--check", "main.qod.hcl"}, 3, "main.qod.hcl"},
+		{[]string{"sql", "--user", "a@b/c", "--password-file", "pw", "-f", "a.sql"}, 1, "no serve runs"},
+		{[]string{"sql", "--address", "x:1", "--user", "a@b/c", "--password-file", "pw", "--ca-file", "pw", "SELECT 1"}, 1, "holds none"},
+	} {
+		code, out := command(t, "", append([]string{"-C", "in"}, tt.args...)...)
+		if code != tt.code || !strings.Contains(out, tt.want) {
+			t.Errorf("qod %v: exit code %d:\n%s", tt.args, code, out)
+		}
+	}
+}
+
 // A lock file that a merge left half-done says what it is and where to get a good one.
 func TestDamagedLockFile(t *testing.T) {
 	for _, text := range []string{"<<<<<<< HEAD\n", "stack \"s\" {\n  lineage = 1\n}\n", "stack \"s\" {\n  lineage = null\n}\n", "stack {}\n"} {
@@ -116,6 +164,48 @@ func TestDamagedLockFile(t *testing.T) {
 		code, out := command(t, "", "plan")
 		if code != 1 || !strings.Contains(out, ".qod.lock.hcl is damaged") || !strings.Contains(out, "version control") || strings.Contains(out, filepath.Join(dir, lockFile)) {
 			t.Errorf("%q: exit code %d:\n%s", text, code, out)
+		}
+	}
+}
+
+// A program that asks for JSON gets nothing else, also where the configuration is not valid.
+func TestBadConfigurationAsJSON(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "main.qod.hcl"), []byte(bad), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("QOD_STATE_DIR", filepath.Join(dir, "state"))
+	for _, args := range [][]string{
+		{"plan", "--json"}, {"plan", "--json", "--detailed-exitcode"}, {"drift", "--json"},
+		{"apply", "--json", "--auto-approve"}, {"destroy", "--json", "--auto-approve"},
+	} {
+		out, said := &bytes.Buffer{}, &bytes.Buffer{}
+		a := &app{stdin: strings.NewReader(""), stdout: out, stderr: said, env: os.LookupEnv}
+		if code := a.run(t.Context(), append([]string{"-C", dir}, args...)); code != 1 || said.Len() > 0 {
+			t.Errorf("qod %v: exit code %d, standard error: %s", args, code, said)
+		}
+		dec, summaries := json.NewDecoder(bytes.NewReader(out.Bytes())), 0
+		for {
+			var v struct {
+				Diagnostics []schema.Diagnostic `json:"diagnostics"`
+				Diagnostic  *schema.Diagnostic  `json:"diagnostic"`
+			}
+			if err := dec.Decode(&v); err == io.EOF {
+				break
+			} else if err != nil {
+				t.Fatalf("qod %v: %v in %s", args, err, out)
+			}
+			if v.Diagnostic != nil {
+				v.Diagnostics = append(v.Diagnostics, *v.Diagnostic)
+			}
+			for _, d := range v.Diagnostics {
+				if d.Severity == "error" && d.Range != nil && d.Range.Start.Line == 4 && d.Snippet != nil {
+					summaries++
+				}
+			}
+		}
+		if summaries != 1 {
+			t.Errorf("qod %v: %d diagnostics of line 4 in %s", args, summaries, out)
 		}
 	}
 }

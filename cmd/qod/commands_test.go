@@ -58,6 +58,9 @@ func commandsPage(root *cobra.Command) string {
 	}
 	out.WriteString("\n## Flags of every command\n\n")
 	flagTable(out, root.PersistentFlags())
+	out.WriteString("\nFiles that a command's arguments and flags name are relative to the directory of `--chdir`, as the configuration is:\n" +
+		"`qod -C DIRECTORY plan --out next.qodplan` saves in it, and `qod -C DIRECTORY apply next.qodplan` finds it. Settings and\n" +
+		"`--config` belong to the program: they are relative to where qod was started.\n")
 	out.WriteString("\nEach [setting](settings.md) is a flag as well. `qod completion SHELL` prints what bash, zsh or fish need to complete commands,\n" +
 		"flags and addresses.\n")
 	for _, cmd := range all {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -77,7 +78,7 @@ func (a *app) evaluate(vars []config.Given) (*configuration, error) {
 // diagnostics have errors. The files are their sources.
 func (a *app) read(vars []config.Given) (*configuration, hcl.Diagnostics, map[string]*hcl.File) {
 	loaded, diags := config.Load(a.paths.Shown)
-	desired, more := loaded.Evaluate(config.Inputs{Given: vars, Env: a.env, Now: time.Now()})
+	desired, more := loaded.Evaluate(a.inputs(vars))
 	diags = append(diags, more...)
 	if desired.Stack == systemStack {
 		diags = append(diags, &hcl.Diagnostic{
@@ -86,6 +87,15 @@ func (a *app) read(vars []config.Given) (*configuration, hcl.Diagnostics, map[st
 		})
 	}
 	return &configuration{Desired: desired, dir: a.paths.Dir}, diags, desired.Files()
+}
+
+// inputs are what a configuration is evaluated with.
+func (a *app) inputs(vars []config.Given) config.Inputs {
+	vars = slices.Clone(vars)
+	for i := range vars {
+		vars[i].File = a.paths.shown(vars[i].File)
+	}
+	return config.Inputs{Given: vars, Env: a.env, Now: time.Now()}
 }
 
 // How much garbage there may be beside what is in use, in percent of it. An estate of 15,000 objects takes about

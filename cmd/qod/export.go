@@ -194,7 +194,9 @@ func (a *app) writeDocument(d *export.Document, inJSON bool, out string) error {
 		_, err := a.stdout.Write(text)
 		return err
 	}
-	if info, err := os.Stat(out); err == nil && info.IsDir() || strings.HasSuffix(out, string(filepath.Separator)) {
+	directory := strings.HasSuffix(out, string(filepath.Separator))
+	out = a.paths.file(out)
+	if info, err := os.Stat(out); err == nil && info.IsDir() || directory {
 		if err := os.MkdirAll(out, 0o755); err != nil {
 			return fmt.Errorf("export: %w", err)
 		}

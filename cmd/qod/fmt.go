@@ -74,10 +74,7 @@ func (f *formatter) add(arg string) error {
 	if arg == "-" {
 		return f.stream()
 	}
-	path := arg
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(f.paths.Dir, arg)
-	}
+	path := f.paths.file(arg)
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:

@@ -33,7 +33,7 @@ func newInit(a *app) *cobra.Command {
 		if err := a.paths.make(); err != nil {
 			return err
 		}
-		if err := fetchExtensions(cmd.Context(), a.paths.ExtensionDir, *from); err != nil {
+		if err := fetchExtensions(cmd.Context(), a.paths.ExtensionDir, a.paths.file(*from)); err != nil {
 			return err
 		}
 		w, err := a.open(cmd.Context(), openOptions{create: true})
@@ -56,7 +56,7 @@ func (a *app) initLineage(cmd *cobra.Command, w *world, vars []config.Given) err
 	if diags.HasErrors() {
 		return nil // plan and validate report what is wrong with the configuration
 	}
-	desired, _ := loaded.Evaluate(config.Inputs{Given: vars, Env: a.env})
+	desired, _ := loaded.Evaluate(a.inputs(vars))
 	if desired == nil || desired.Stack == "" {
 		return nil
 	}

@@ -47,6 +47,22 @@ func newPaths(dir string, s *Settings) (*paths, error) {
 	return p, nil
 }
 
+// file is where a file lies that a command line names: relative to the working directory of the command.
+func (p *paths) file(name string) string {
+	if name == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(p.Dir, name)
+}
+
+// shown is the same file as people write it.
+func (p *paths) shown(name string) string {
+	if name == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(p.Shown, name)
+}
+
 func fill(field *string, dir, name string) {
 	if *field == "" {
 		*field = filepath.Join(dir, name)

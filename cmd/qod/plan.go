@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -44,7 +45,7 @@ func newPlan(a *app) *cobra.Command {
 		}
 		defer made.Close()
 		if *out != "" {
-			if err := savePlan(made.world.engine, made.Plan, *out); err != nil {
+			if err := savePlan(made.world.engine, made.Plan, a.paths.file(*out)); err != nil {
 				return err
 			}
 			tell.aside("\nSaved to %s. It can be applied once: qod apply %s\n", *out, *out)
@@ -110,7 +111,7 @@ func (a *app) plan(ctx context.Context, o planOptions, tell teller) (*made, erro
 
 func (m *made) make(ctx context.Context, a *app, tell teller) error {
 	o := m.options
-	err := m.begin(ctx, a)
+	err := m.begin(ctx, a, tell)
 	if err != nil {
 		return err
 	}
@@ -141,11 +142,11 @@ func (m *made) make(ctx context.Context, a *app, tell teller) error {
 // begin evaluates the configuration and opens the world. A world that is only read is opened meanwhile, and its
 // store read: a large one takes as long as a large configuration. Whatever comes of it, what is wrong with
 // the configuration is said first, and alone.
-func (m *made) begin(ctx context.Context, a *app) error {
+func (m *made) begin(ctx context.Context, a *app, tell teller) error {
 	o := m.options
 	var err error
 	if o.writing {
-		if m.configuration, err = a.evaluate(o.vars); err != nil {
+		if m.configuration, err = a.evaluateFor(tell, o); err != nil {
 			return err
 		}
 		m.world, err = a.open(ctx, openOptions{create: o.mode == plan.Normal, write: true})
@@ -156,7 +157,7 @@ func (m *made) begin(ctx context.Context, a *app) error {
 	var failed error
 	var opening sync.WaitGroup
 	opening.Go(func() { m.world, failed = a.openAndRead(ctx) })
-	if m.configuration, err = a.evaluate(o.vars); err != nil {
+	if m.configuration, err = a.evaluateFor(tell, o); err != nil {
 		cancel()
 	}
 	opening.Wait()
@@ -174,6 +175,19 @@ func (a *app) openAndRead(ctx context.Context) (*world, error) {
 	}
 	_, _ = w.store.Snapshot(ctx) // whoever needs it asks again, and is told what is wrong
 	return w, nil
+}
+
+// evaluateFor evaluates the configuration of a plan, and tells what is wrong with it.
+func (a *app) evaluateFor(tell teller, o planOptions) (*configuration, error) {
+	c, diags, files := a.read(o.vars)
+	nothing := &plan.Plan{Stack: c.Stack, Mode: o.mode, Partial: o.selection.Partial(), Created: time.Now()}
+	if err := tell.evaluated(nothing, diags, files); err != nil {
+		return nil, err
+	}
+	if diags.HasErrors() {
+		return nil, errConfiguration
+	}
+	return c, nil
 }
 
 // checkStack refuses a stack of the same name that was made elsewhere. Plans check that by themselves.

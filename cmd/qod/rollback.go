@@ -38,57 +38,75 @@ func newRollback(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if *out == "" {
+			if err := o.asked(); err != nil {
+				return err
+			}
+		}
 		stack, err := a.ownStack(s)
 		if err != nil {
 			return err
 		}
-		w, err := a.openState(cmd.Context(), openOptions{write: *out == ""})
-		if err != nil {
-			return err
-		}
-		defer w.Close()
-		p, err := a.planBack(cmd.Context(), w, stack, args[0], *empty)
-		if err != nil {
-			return err
-		}
-		if *out != "" {
-			if err := savePlan(w.engine, p, *out); err != nil {
-				return err
-			}
-			a.printf("\nSaved to %s. It can be applied once: qod apply %s\n", *out, *out)
-			return nil
-		}
-		m := &made{Plan: p, world: w, stack: stack}
-		tell := newText(a)
-		if err := a.carryOut(cmd.Context(), m, o, tell); err != nil {
-			return err
-		}
-		if len(p.Changes) > 0 {
-			a.printf("Your files still say otherwise: the next qod plan will want to undo this.\n")
-		}
-		return nil
+		back := back{app: a, tell: a.teller(o.json), stack: stack, revision: args[0], empty: *empty, out: *out}
+		return back.tell.ended(back.run(cmd.Context(), o))
 	}
 	return cmd
 }
 
-// planBack plans the way back to a revision and prints it.
-func (a *app) planBack(ctx context.Context, w *world, stack store.Stack, text string, empty bool) (*engine.Plan, error) {
+// back is the way of a stack back to a revision.
+type back struct {
+	*app
+	tell     teller
+	stack    store.Stack
+	revision string
+	empty    bool   // databases that were destroyed come back without their data
+	out      string // only save the plan to this file
+}
+
+func (b back) run(ctx context.Context, o applyOptions) error {
+	w, err := b.openState(ctx, openOptions{write: b.out == ""})
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	p, err := b.plan(ctx, w)
+	if err != nil {
+		return err
+	}
+	if b.out != "" {
+		if err := savePlan(w.engine, p, b.paths.file(b.out)); err != nil {
+			return err
+		}
+		b.tell.aside("\nSaved to %s. It can be applied once: qod apply %s\n", b.out, b.out)
+		return nil
+	}
+	if err := b.carryOut(ctx, &made{Plan: p, world: w, stack: b.stack}, o, b.tell); err != nil {
+		return err
+	}
+	if len(p.Changes) > 0 {
+		b.tell.aside("Your files still say otherwise: the next qod plan will want to undo this.\n")
+	}
+	return nil
+}
+
+// plan plans the way back and tells it.
+func (b back) plan(ctx context.Context, w *world) (*engine.Plan, error) {
 	past, err := w.past(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rev, err := past.revision(text)
+	rev, err := past.revision(b.revision)
 	if err != nil {
 		return nil, err
 	}
 	if rev == 0 {
 		return nil, fmt.Errorf("before revision 1 there was nothing: qod destroy ends everything the stack owns")
 	}
-	desired, problems, err := w.asOf(ctx, past, stack.Name, rev, empty)
+	desired, problems, err := w.asOf(ctx, past, b.stack.Name, rev, b.empty)
 	if err != nil {
 		return nil, err
 	}
-	p, err := w.engine.Plan(ctx, stack, desired, engine.PlanOptions{})
+	p, err := w.engine.Plan(ctx, b.stack, desired, engine.PlanOptions{})
 	if err != nil {
 		return nil, refused(err)
 	}
@@ -98,13 +116,12 @@ func (a *app) planBack(ctx context.Context, w *world, stack store.Stack, text st
 			p.Changes[i].Detail = fmt.Sprintf("it was not there at revision %d", rev)
 		}
 	}
-	a.printf("Back to revision %d:\n\n", rev)
-	if p.Empty() && !p.Failed() {
-		a.printf("No changes. Stack %q is as it was then.\n", stack.Name)
-	} else if err := (plan.Text{Color: a.colored(a.stdout)}).Write(a.stdout, p.Plan); err != nil {
+	b.tell.aside("Back to revision %d:\n\n", rev)
+	if p.Empty() && len(p.Problems) == 0 {
+		b.tell.aside("No changes. Stack %q is as it was then.\n", b.stack.Name)
+	} else if err := b.tell.planned(p.Plan, &configuration{Desired: &config.Desired{}}); err != nil { // no file says what is planned
 		return nil, err
 	}
-	a.report(&configuration{Desired: &config.Desired{}}, p.Problems)
 	if p.Failed() {
 		return nil, errConfiguration
 	}

@@ -60,7 +60,7 @@ func readPlan(name string) ([]byte, error) {
 }
 
 func (a *app) showPlan(ctx context.Context, w *world, name string, asJSON bool) error {
-	raw, err := readPlan(name)
+	raw, err := readPlan(a.paths.file(name))
 	if err != nil {
 		return err
 	}

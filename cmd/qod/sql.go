@@ -152,7 +152,7 @@ func told(err error) error {
 
 func (a *app) password(file string) (string, error) {
 	if file != "" {
-		raw, err := os.ReadFile(file)
+		raw, err := os.ReadFile(a.paths.file(file))
 		if err != nil {
 			return "", fmt.Errorf("read password: %w", err)
 		}
@@ -165,7 +165,7 @@ func (a *app) password(file string) (string, error) {
 }
 
 func (a *app) dial(o *sqlOptions) (*flightsql.Client, error) {
-	address, ca := o.address, o.ca
+	address, ca := o.address, a.paths.file(o.ca)
 	if address == "" {
 		serves := a.paths.serves()
 		if len(serves) == 0 {

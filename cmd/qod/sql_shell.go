@@ -42,7 +42,7 @@ func (a *app) sqlShell(ctx context.Context, o *sqlOptions) error {
 	if o.file == "" {
 		s.lines = newLines(a.stdin, a.stdout)
 	} else {
-		f, err := os.Open(o.file)
+		f, err := os.Open(a.paths.file(o.file))
 		if err != nil {
 			return fmt.Errorf("read statements: %w", err)
 		}

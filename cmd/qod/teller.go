@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclwrite"
 
 	"github.com/qod-io/qod/engine"
@@ -17,6 +18,9 @@ import (
 
 // teller tells what a command plans and does. Its calls never overlap.
 type teller interface {
+	// evaluated tells what is wrong with a configuration. Where that stops it, the plan is the empty one that
+	// would have been made of it, and no other is told.
+	evaluated(p *plan.Plan, diags hcl.Diagnostics, files map[string]*hcl.File) error
 	// planned tells a plan and what is wrong with it. A saved plan has no configuration: nil.
 	planned(p *plan.Plan, c *configuration) error
 	// aside tells people something that is no result.
@@ -56,9 +60,14 @@ func (a *app) teller(asJSON bool) teller {
 // where the plan is JSON.
 func (a *app) planTeller(asJSON bool) teller {
 	if asJSON {
-		return document{&text{app: a, out: a.stderr}}
+		return &document{text: &text{app: a, out: a.stderr}}
 	}
 	return newText(a)
+}
+
+func (t *text) evaluated(_ *plan.Plan, diags hcl.Diagnostics, files map[string]*hcl.File) error {
+	t.diagnose(diags, files)
+	return nil
 }
 
 func (t *text) planned(p *plan.Plan, c *configuration) error {

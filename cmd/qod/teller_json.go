@@ -8,21 +8,30 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hashicorp/hcl/v2"
+
 	"github.com/qod-io/qod/engine"
+	"github.com/qod-io/qod/engine/config"
 	"github.com/qod-io/qod/engine/plan"
 	"github.com/qod-io/qod/schema"
 )
 
 // document tells programs a plan, as one JSON document.
-type document struct{ *text }
+type document struct {
+	*text
+	warnings []schema.Diagnostic // of the configuration
+}
 
-func (t document) planned(p *plan.Plan, c *configuration) error {
-	raw, err := plan.JSON(p, version, c.diagnostics(p.Problems))
-	if err != nil {
-		return err
+func (t *document) evaluated(p *plan.Plan, diags hcl.Diagnostics, files map[string]*hcl.File) error {
+	t.warnings = config.Diagnostics(diags, files)
+	if !diags.HasErrors() {
+		return nil
 	}
-	_, err = t.stdout.Write(raw)
-	return err
+	return t.writePlan(p, t.warnings)
+}
+
+func (t *document) planned(p *plan.Plan, c *configuration) error {
+	return t.writePlan(p, append(t.warnings, c.diagnostics(p.Problems)...))
 }
 
 // events tells programs what an apply does while it does it, one line of JSON for each event.
@@ -37,6 +46,13 @@ func newEvents(a *app) *events {
 	t := &events{stream: newStream(a.stdout, time.Now), open: map[schema.Addr]string{}}
 	t.Version()
 	return t
+}
+
+func (t *events) evaluated(_ *plan.Plan, diags hcl.Diagnostics, files map[string]*hcl.File) error {
+	for _, d := range config.Diagnostics(diags, files) {
+		t.Diagnostic(d)
+	}
+	return t.Err()
 }
 
 func (t *events) planned(p *plan.Plan, c *configuration) error {
@@ -135,7 +151,10 @@ func (t *events) ended(err error) error {
 		}
 	}
 	message := "done"
-	if err != nil {
+	switch {
+	case errors.Is(err, errConfiguration):
+		message = "the configuration has errors"
+	case err != nil:
 		message = fmt.Sprint(err)
 	}
 	t.Done(exitCode(err), message)
