@@ -85,6 +85,7 @@ func commandLines() map[string]commandLine {
 		"bad format":    {"", []string{"sql", "--format", "xml", "SELECT 1"}, 1, "want table, csv or json"},
 		"node by hand":  {"", []string{"node", "--id", "x"}, 1, "nodes are started by serve and apply"},
 		"status":        {"", []string{"status"}, 0, "There is no state yet"},
+		"status JSON":   {"", []string{"status", "--json"}, 0, `"pools": []`},
 		"history":       {small, []string{"history"}, 0, "There is no state yet"},
 		"history JSON":  {small, []string{"history", "--json"}, 0, `"commits": []`},
 		"history of":    {small, []string{"history", "1"}, 1, "there is no state yet"},

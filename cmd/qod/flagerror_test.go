@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/qod-io/qod/engine/store"
 	"github.com/qod-io/qod/runtime/wire"
@@ -95,6 +98,41 @@ func TestStatusOfSilentNodes(t *testing.T) {
 	at := strings.Index(head, "PID")
 	if silent[at] != '-' || serving[at] != '4' || strings.Index(head, "MEMORY") != strings.Index(serving, "0 MiB") {
 		t.Errorf("columns:\n%s", out)
+	}
+}
+
+// Programs get of a node that does not answer what was recorded of it, and no load.
+func TestStatusAsJSON(t *testing.T) {
+	pool, _ := schema.Lookup("pool")
+	database, _ := schema.Lookup("tenant_db")
+	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	s := seen{
+		snap: &store.Snapshot{Revision: 7, Objects: []store.Object{
+			{ID: "d", Kind: database, Spec: database.Empty(), Status: store.Status{Phase: store.Ready}},
+			{ID: "p", Kind: pool, Spec: pool.Empty()},
+		}},
+		rows: []store.Node{
+			{ID: "1", PoolID: "p", Role: "dual", Phase: "quarantined", Reason: "slow", Seen: at, PID: 17},
+			{ID: "2", PoolID: "p", Role: "read", Phase: "starting", PID: 18, Host: "h"},
+			{ID: "3", PoolID: "another"},
+		},
+		reports: map[string]nodeReport{
+			"1": {err: os.ErrClosed},
+			"2": {Status: wire.Status{Ready: true, Served: 3, P50: 1500 * time.Microsecond}},
+		},
+	}
+	raw, err := json.Marshal(s.document([]presence{{PID: 4, Flight: "f:1", HTTP: "h:2"}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"format_version":"1.0","qod_version":"dev","revision":7,"serves":[{"pid":4,"flight":"f:1","http":"h:2"}],` +
+		`"objects":[{"kind":"tenant_db","object":"","id":"d","deleting":false,"status":{"phase":"ready"}}],` +
+		`"pools":[{"object":"","id":"p","serving":1,"nodes":[` +
+		`{"id":"1","role":"dual","phase":"quarantined","pid":17,"host":"","silent":"file already closed","seen":"2030-01-02T03:04:05Z","message":"slow"},` +
+		`{"id":"2","role":"read","phase":"serving","pid":18,"host":"h","load":{"served":3,"in_flight":0,"sessions":0,"transactions":0,` +
+		`"p50_seconds":0.0015,"p95_seconds":0,"p99_seconds":0,"memory_bytes":0}}]}]}`
+	if diff := cmp.Diff(want, string(raw)); diff != "" {
+		t.Errorf("JSON (-want +got):\n%s", diff)
 	}
 }
 

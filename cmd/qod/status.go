@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/qod-io/qod/engine/store"
+	"github.com/qod-io/qod/runtime/backend"
 	"github.com/qod-io/qod/runtime/wire"
 )
 
@@ -25,15 +26,24 @@ func newStatus(a *app) *cobra.Command {
 		Short: "Show databases, pools and nodes as they are now",
 		Long: "status asks every node now. One that does not answer is shown with the time it was last seen, and with what\n" +
 			"is known of it.",
-		Example: "  qod status",
+		Example: "  qod status\n  qod status --json",
 		Args:    noArguments,
 	}
 	serving := cmd.Flags().Bool("serving", false, "only say whether a serve runs: exit code 0, or 1 when none does")
+	asJSON := jsonFlags(cmd, "print JSON, described in docs/reference/plan-json.md")
+	cmd.MarkFlagsMutuallyExclusive("serving", "json")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *serving {
 			return a.printServes()
 		}
-		return a.status(cmd.Context())
+		s, err := a.seen(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return a.printJSON(s.document(a.paths.serves()))
+		}
+		return a.status(s)
 	}
 	return cmd
 }
@@ -49,34 +59,47 @@ func (a *app) printServes() error {
 	return nil
 }
 
-func (a *app) status(ctx context.Context) error {
+// seen is what a look at the store and at all nodes finds. It has no snapshot where there is no state.
+type seen struct {
+	snap    *store.Snapshot
+	rows    []store.Node
+	reports map[string]nodeReport
+}
+
+func (a *app) seen(ctx context.Context) (seen, error) {
 	w, err := a.open(ctx, openOptions{})
 	if err != nil {
-		return err
+		return seen{}, err
 	}
 	defer w.Close()
 	if w.imagined {
+		return seen{}, nil
+	}
+	s := seen{}
+	if s.snap, err = w.store.Snapshot(ctx); err != nil {
+		return s, err
+	}
+	if s.rows, err = w.nodes.ListNodes(ctx); err != nil {
+		return s, err
+	}
+	s.reports = w.askNodes(ctx, s.rows)
+	return s, nil
+}
+
+func (a *app) status(s seen) error {
+	if s.snap == nil {
 		a.printf("There is no state yet: run qod apply.\n")
 		return nil
 	}
 	if err := a.printServes(); err != nil {
 		a.printf("serve: %s\n", err)
 	}
-	snap, err := w.store.Snapshot(ctx)
-	if err != nil {
-		return err
-	}
-	rows, err := w.nodes.ListNodes(ctx)
-	if err != nil {
-		return err
-	}
-	reports := w.askNodes(ctx, rows)
-	for _, o := range snap.Objects {
+	for _, o := range s.snap.Objects {
 		switch {
 		case o.Status.Phase != "":
 			a.printf("\n%s: %s\n", o.Addr(), phase(o))
 		case o.Kind.Name == "pool":
-			if err := a.printPool(o, rows, reports); err != nil {
+			if err := a.printPool(o, s.rows, s.reports); err != nil {
 				return err
 			}
 		}
@@ -99,6 +122,14 @@ func phase(o store.Object) string {
 type nodeReport struct {
 	wire.Status
 	err error
+}
+
+// phase is that of the node's row, unless its answer knows better.
+func (r nodeReport) phase(row store.Node) string {
+	if r.err == nil && r.Ready && !r.Draining && r.Fatal == "" {
+		return string(backend.Serving)
+	}
+	return row.Phase
 }
 
 // askNodes asks all nodes at the same time.
@@ -150,9 +181,8 @@ func (a *app) printPool(o store.Object, rows []store.Node, reports map[string]no
 			fmt.Fprintf(table, "  %s\t%s\tsilent, %s\t%s\t\t\t\t\t\t\t\n", row.ID[:8], row.Role, lastSeen(row), process(row.PID))
 			continue
 		}
-		now := row.Phase
-		if r.Ready && !r.Draining && r.Fatal == "" {
-			now = "serving"
+		now := r.phase(row)
+		if now == string(backend.Serving) {
 			serving++
 		}
 		fmt.Fprintf(table, "  %s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t%d MiB\n", row.ID[:8], row.Role, now, r.PID, r.Served,

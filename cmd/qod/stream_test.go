@@ -132,6 +132,8 @@ func TestPageOfJSONIsCurrent(t *testing.T) {
 	}
 	for _, document := range []reflect.Type{
 		reflect.TypeFor[event](), reflect.TypeFor[hook](), reflect.TypeFor[streamOutput](), reflect.TypeFor[validation](),
+		reflect.TypeFor[statusDocument](), reflect.TypeFor[statusServe](), reflect.TypeFor[statusObject](),
+		reflect.TypeFor[statusPool](), reflect.TypeFor[statusNode](), reflect.TypeFor[statusLoad](),
 		reflect.TypeFor[storedStack](), reflect.TypeFor[storedObject](), reflect.TypeFor[schema.Diagnostic](),
 		reflect.TypeFor[schema.SourceRange](), reflect.TypeFor[schema.SourcePosition](), reflect.TypeFor[schema.Snippet](),
 	} {
