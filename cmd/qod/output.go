@@ -4,11 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/spf13/cobra"
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
-	"github.com/qod-io/qod/engine/history"
+	"github.com/qod-io/qod/engine/plan"
 	"github.com/qod-io/qod/schema"
 )
 
@@ -77,7 +78,7 @@ func (a *app) listOutputs(outputs []schema.Output, stack string, asJSON bool) er
 		a.printf("Stack %q has no outputs: its files have none, or have not been applied.\n", stack)
 	}
 	for _, o := range outputs {
-		a.printf("%s = %s\n", o.Name, history.OutputText(o))
+		a.printf("%s = %s\n", o.Name, shownOutput(o))
 	}
 	return nil
 }
@@ -100,10 +101,23 @@ func (a *app) printOutput(outputs []schema.Output, name string, asJSON, raw bool
 			a.printf("%s\n", value)
 			return nil
 		}
-		a.printf("%s\n", history.Literal(o.Value))
+		a.printf("%s\n", literal(o.Value))
 		return nil
 	}
 	return fmt.Errorf("there is no output %q.%s See qod output", name, schema.DidYouMean(name, names))
+}
+
+// shownOutput prints the value of an output that may be shown.
+func shownOutput(o schema.Output) string {
+	if o.Sensitive {
+		return plan.Hidden
+	}
+	return literal(o.Value)
+}
+
+// literal prints a value as HCL, over as many lines as it takes.
+func literal(v cty.Value) string {
+	return string(hclwrite.Format(hclwrite.TokensForValue(v).Bytes()))
 }
 
 func (a *app) printRaw(o schema.Output) error {

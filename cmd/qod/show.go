@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -14,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/qod-io/qod/engine/history"
 	"github.com/qod-io/qod/engine/plan"
 	"github.com/qod-io/qod/engine/store"
 	"github.com/qod-io/qod/schema"
@@ -245,25 +245,26 @@ func remarks(o store.Object) string {
 }
 
 // objectText writes what is stored as its block, with what is secret left out.
-func objectText(o store.Object) []byte {
+func objectText(o store.Object) string {
 	f := hclwrite.NewEmptyFile()
 	body := f.Body().AppendNewBlock(o.Kind.Name, []string{o.Addr().Name()}).Body()
 	for _, name := range o.Kind.Names() {
 		v := o.Spec.GetAttr(name)
-		a, isAttr := o.Kind.Attr(name)
+		_, isAttr := o.Kind.Attr(name)
 		switch {
-		case v.IsNull() || isAttr && a.StoredAs != "":
+		case v.IsNull():
 		case o.Conceals(name):
-			body.SetAttributeRaw(name, raw("(sensitive value)"))
+			body.SetAttributeRaw(name, raw(plan.Hidden))
 		case isAttr:
 			body.SetAttributeValue(name, v)
 		default:
-			for _, block := range history.Blocks(v) {
+			for _, block := range plan.Blocks(v) {
 				writeBlock(body.AppendNewBlock(name, nil).Body(), block)
 			}
 		}
 	}
-	return hclwrite.Format(f.Bytes())
+	_, rest, _ := strings.Cut(string(hclwrite.Format(f.Bytes())), "\n")
+	return plan.Header(o.Addr(), o.Address) + " {\n" + rest // a key is no part of a block that HCL could write
 }
 
 func writeBlock(body *hclwrite.Body, v cty.Value) {
@@ -283,7 +284,7 @@ func outputText(outputs []schema.Output) []byte {
 	f := hclwrite.NewEmptyFile()
 	for _, o := range outputs {
 		if o.Sensitive || o.Value == cty.NilVal {
-			f.Body().SetAttributeRaw(o.Name, raw("(sensitive value)"))
+			f.Body().SetAttributeRaw(o.Name, raw(plan.Hidden))
 			continue
 		}
 		f.Body().SetAttributeValue(o.Name, o.Value)

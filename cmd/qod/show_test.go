@@ -66,7 +66,7 @@ tenant_db "sales" {
 }
 
 # pool.acme/bi is pool.all["bi"], protected
-pool "bi" {
+pool.all["bi"] {
   tenant    = "acme"
   name      = "bi"
   tenant_db = "sales"
@@ -86,6 +86,7 @@ role "owner" {
 user "ana" {
   tenant           = "acme"
   name             = "ana"
+  password         = (sensitive value)
   password_version = 9007199254740993
   roles            = ["owner"]
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/zclconf/go-cty/cty"
 
 	"github.com/qod-io/qod/engine/history"
 	"github.com/qod-io/qod/engine/store"
@@ -159,33 +158,5 @@ func (a *app) show(o store.Object, last store.Apply) {
 	if o.Protected {
 		line("protected", "plans refuse to destroy it")
 	}
-	a.printf("%s {\n", history.Header(o))
-	for _, name := range o.Kind.Names() {
-		v := o.Spec.GetAttr(name)
-		if _, isBlock := o.Kind.Block(name); isBlock && !o.Conceals(name) {
-			a.showBlocks(name, v)
-			continue
-		}
-		switch {
-		case v.IsNull():
-		case o.Conceals(name):
-			a.printf("  %s = (sensitive value)\n", name)
-		default:
-			a.printf("  %s = %s\n", name, history.Literal(v))
-		}
-	}
-	a.printf("}\n")
-}
-
-func (a *app) showBlocks(name string, v cty.Value) {
-	for _, b := range history.Blocks(v) {
-		a.printf("  %s {\n", name)
-		for it := b.ElementIterator(); it.Next(); {
-			key, v := it.Element()
-			if !v.IsNull() {
-				a.printf("    %s = %s\n", key.AsString(), history.Literal(v))
-			}
-		}
-		a.printf("  }\n")
-	}
+	a.printf("%s", objectText(o))
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclwrite"
 
 	"github.com/qod-io/qod/engine"
 	"github.com/qod-io/qod/engine/plan"
@@ -135,11 +134,7 @@ func (t *text) outputs(list []schema.Output) error {
 	}
 	t.aside("\nOutputs:\n\n")
 	for _, o := range list {
-		value := "<sensitive>"
-		if !o.Sensitive {
-			value = string(hclwrite.TokensForValue(o.Value).Bytes())
-		}
-		t.aside("%s = %s\n", o.Name, value)
+		t.aside("%s = %s\n", o.Name, shownOutput(o))
 	}
 	return nil
 }

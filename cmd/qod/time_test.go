@@ -107,7 +107,7 @@ func TestState(t *testing.T) {
 	p.says(0, "state list", `^tenant\.acme$`, `^user\.all\["ana"\]$`)
 	p.says(0, "state list user.all --id", `^user\.all\["bob"\]  [0-9a-f-]{36}  user\.acme/bob$`)
 	p.says(1, "state list user.al", `Did you mean`)
-	p.says(0, "state show user.acme/ana", `^# stack +s, at user\.all\["ana"\]$`, `^user "all"\["ana"\] \{$`, `password = \(sensitive value\)`)
+	p.says(0, "state show user.acme/ana", `^# stack +s, at user\.all\["ana"\]$`, `^user\.all\["ana"\] \{$`, `password = \(sensitive value\)`)
 	p.says(1, "state show user.all", `holds 2 objects`)
 	p.says(1, "state show user.acme/nobody", `there is no object`)
 	p.says(0, `__complete state mv u`, `^user\.all\["ana"\]$`)

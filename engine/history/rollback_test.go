@@ -55,7 +55,7 @@ func (p *past) rollback(rev store.Revision, allow bool) (asked, problems string)
 		lines = append(lines, fmt.Sprintf("import %s as %s", i.ID, i.To))
 	}
 	for _, o := range desired.Outputs {
-		lines = append(lines, fmt.Sprintf("output %s = %s", o.Name, history.Literal(o.Value)))
+		lines = append(lines, fmt.Sprintf("output %s = %s", o.Name, plan.Literal(o.Value)))
 	}
 	for _, problem := range list {
 		mark := "error: "

@@ -3,15 +3,11 @@ package history
 import (
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 
-	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/qod-io/qod/engine/plan"
-	"github.com/qod-io/qod/engine/store"
 	"github.com/qod-io/qod/schema"
 )
 
@@ -19,8 +15,6 @@ import (
 type Text struct {
 	Color bool
 }
-
-const hiddenValue = "(sensitive value)"
 
 // Write prints changes for people, or that there are none.
 func (t Text) Write(w io.Writer, changes []Change, outputs []OutputChange) error {
@@ -59,10 +53,10 @@ func (t Text) change(out *strings.Builder, c Change) {
 		out.WriteString("\n")
 		return
 	}
-	fmt.Fprintf(out, "%3s %s {\n", plan.Text(t).Paint(symbol(c.Action)), Header(*o))
+	fmt.Fprintf(out, "%3s %s {\n", plan.Text(t).Paint(symbol(c.Action)), plan.Header(o.Addr(), o.Address))
 	width := 0
 	for _, a := range attrs {
-		if !nested(a.After.Type()) || a.Hidden {
+		if !plan.Nested(a.After.Type()) || a.Hidden {
 			width = max(width, len(a.Name))
 		}
 	}
@@ -70,15 +64,6 @@ func (t Text) change(out *strings.Builder, c Change) {
 		t.attr(out, a, width)
 	}
 	out.WriteString("    }\n\n")
-}
-
-// Header is the object's block as its configuration has it, or its kind and name.
-func Header(o store.Object) string {
-	a, err := schema.ParseAddress(o.Address)
-	if err != nil {
-		return fmt.Sprintf("%s %q", o.Kind.Name, o.Addr().Name())
-	}
-	return fmt.Sprintf("%s %q%s", o.Kind.Name, a.Name, strings.TrimPrefix(a.Step.String(), a.Name))
 }
 
 func verb(c Change) string {
@@ -149,9 +134,9 @@ func (t Text) attr(out *strings.Builder, a Attr, width int) {
 	}
 	switch {
 	case a.Hidden:
-		fmt.Fprintf(out, "      %s %-*s = %s\n", plan.Text(t).Paint(mark), width, a.Name, hiddenValue)
-	case nested(a.After.Type()):
-		t.blocks(out, a)
+		fmt.Fprintf(out, "      %s %-*s = %s\n", plan.Text(t).Paint(mark), width, a.Name, plan.Hidden)
+	case plan.Nested(a.After.Type()):
+		plan.Text(t).Blocks(out, a.Name, a.Before, a.After, "")
 	default:
 		fmt.Fprintf(out, "      %s %-*s = %s\n", plan.Text(t).Paint(mark), width, a.Name, arrow(a.Before, a.After))
 	}
@@ -160,83 +145,41 @@ func (t Text) attr(out *strings.Builder, a Attr, width int) {
 func arrow(before, after cty.Value) string {
 	switch {
 	case absent(before):
-		return Literal(after)
+		return plan.Literal(after)
 	case absent(after):
-		return Literal(before)
+		return plan.Literal(before)
 	}
-	return Literal(before) + " -> " + Literal(after)
-}
-
-func nested(t cty.Type) bool {
-	return t.IsObjectType() || t.IsSetType() && t.ElementType().IsObjectType()
-}
-
-func (t Text) blocks(out *strings.Builder, a Attr) {
-	before, after := Blocks(a.Before), Blocks(a.After)
-	in := func(list []cty.Value, v cty.Value) bool { return slices.ContainsFunc(list, v.RawEquals) }
-	for _, b := range before {
-		if !in(after, b) {
-			t.block(out, "-", a.Name, b)
-		}
-	}
-	for _, b := range after {
-		if !in(before, b) {
-			t.block(out, "+", a.Name, b)
-		}
-	}
-}
-
-func (t Text) block(out *strings.Builder, mark, name string, v cty.Value) {
-	fmt.Fprintf(out, "      %s %s {\n", plan.Text(t).Paint(mark), name)
-	attrs := v.AsValueMap()
-	for _, attr := range slices.Sorted(maps.Keys(attrs)) {
-		if !absent(attrs[attr]) {
-			fmt.Fprintf(out, "          %s %s = %s\n", plan.Text(t).Paint(mark), attr, Literal(attrs[attr]))
-		}
-	}
-	out.WriteString("        }\n")
-}
-
-// Blocks lists the nested blocks in a value: none, one, or those of a set.
-func Blocks(v cty.Value) []cty.Value {
-	switch {
-	case absent(v):
-		return nil
-	case v.Type().IsSetType():
-		return v.AsValueSlice()
-	}
-	return []cty.Value{v}
+	return plan.Literal(before) + " -> " + plan.Literal(after)
 }
 
 func (t Text) outputs(out *strings.Builder, changes []OutputChange) {
 	if len(changes) == 0 {
 		return
 	}
-	out.WriteString("  # outputs\n")
+	out.WriteString("Changes to outputs:\n")
+	width := 0
+	for _, c := range changes {
+		width = max(width, len(c.Name))
+	}
 	for _, c := range changes {
 		mark, words := "~", ""
 		switch {
 		case c.Before == nil:
-			mark, words = "+", OutputText(*c.After)
+			mark, words = "+", outputText(*c.After)
 		case c.After == nil:
-			mark, words = "-", OutputText(*c.Before)
+			mark, words = "-", outputText(*c.Before)
 		default:
-			words = OutputText(*c.Before) + " -> " + OutputText(*c.After)
+			words = outputText(*c.Before) + " -> " + outputText(*c.After)
 		}
-		fmt.Fprintf(out, "  %s %s = %s\n", plan.Text(t).Paint(mark), c.Name, strings.ReplaceAll(words, "\n", "\n    "))
+		fmt.Fprintf(out, "  %s %-*s = %s\n", plan.Text(t).Paint(mark), width, c.Name, words)
 	}
 	out.WriteString("\n")
 }
 
-// OutputText prints the value of an output as a snapshot has it; a sensitive one is not shown.
-func OutputText(o schema.Output) string {
+// outputText prints the value of an output as a snapshot has it.
+func outputText(o schema.Output) string {
 	if o.Sensitive {
-		return hiddenValue
+		return plan.Hidden
 	}
-	return Literal(o.Value)
-}
-
-// Literal prints a value as HCL.
-func Literal(v cty.Value) string {
-	return string(hclwrite.Format(hclwrite.TokensForValue(v).Bytes()))
+	return plan.Literal(o.Value)
 }

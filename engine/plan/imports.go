@@ -120,7 +120,7 @@ func blockOf(to schema.Address, p *pair) string {
 		if p.conceals(block.Name) {
 			continue
 		}
-		for _, v := range blocks(p.have.Spec.GetAttr(block.Name)) {
+		for _, v := range Blocks(p.have.Spec.GetAttr(block.Name)) {
 			nested := body.AppendNewBlock(block.Name, nil).Body()
 			for _, a := range block.Attrs {
 				if av := v.GetAttr(a.Name); !absent(av) {

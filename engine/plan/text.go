@@ -76,10 +76,10 @@ func (t Text) change(out *strings.Builder, c Change) {
 	for _, line := range remarks(c) {
 		fmt.Fprintf(out, "  # %s\n", line)
 	}
-	fmt.Fprintf(out, "%s%s %s {\n", strings.Repeat(" ", 3-len(symbols[c.Action])), t.Paint(symbols[c.Action]), block(c))
+	fmt.Fprintf(out, "%s%s %s {\n", strings.Repeat(" ", 3-len(symbols[c.Action])), t.Paint(symbols[c.Action]), Header(c.Addr, c.Address))
 	width := 0
 	for _, a := range c.Attrs {
-		if !nested(a) {
+		if !Nested(a.After.Type()) {
 			width = max(width, len(a.Name))
 		}
 	}
@@ -177,17 +177,17 @@ func verb(c Change) string {
 	return "will be updated in place"
 }
 
-// block is how the configuration begins the object: pool "bi", or its address where it has a key or is in
-// a module.
-func block(c Change) string {
-	label, plain := strings.CutPrefix(c.Address, c.Kind.Name+".")
+// Header is how the configuration begins the object: pool "bi", or its address where it has a key or is in
+// a module. One without an address has its name.
+func Header(object schema.Addr, address string) string {
+	label, plain := strings.CutPrefix(address, object.Kind+".")
 	switch {
-	case c.Address == "":
-		label = c.Addr.Name()
+	case address == "":
+		label = object.Name()
 	case !plain || !hclsyntax.ValidIdentifier(label):
-		return c.Address
+		return address
 	}
-	return fmt.Sprintf("%s %q", c.Kind.Name, label)
+	return fmt.Sprintf("%s %q", object.Kind, label)
 }
 
 func (t Text) attr(out *strings.Builder, action Action, a Attr, width int) {
@@ -208,8 +208,8 @@ func (t Text) attr(out *strings.Builder, action Action, a Attr, width int) {
 	if a.Note == "" && !a.Sensitive && !absent(a.Before) && a.Before.RawEquals(a.After) {
 		note = cmp.Or(note, "  #") + " (the name means another one now)" // of another tenant, or of a swap
 	}
-	if nested(a) && !a.Sensitive {
-		t.block(out, a, note)
+	if Nested(a.After.Type()) && !a.Sensitive {
+		t.Blocks(out, a.Name, a.Before, a.After, note)
 		return
 	}
 	fmt.Fprintf(out, "      %s %-*s = %s%s\n", t.Paint(symbol), width, a.Name, t.arrow(a, action), note)
@@ -225,14 +225,14 @@ var effects = map[schema.Effect]string{
 // arrow prints a value, or what it changes from and to.
 func (t Text) arrow(a Attr, action Action) string {
 	if a.Sensitive {
-		return "(sensitive value)"
+		return Hidden
 	}
-	before, after := literal(a.Before), literal(a.After)
+	before, after := Literal(a.Before), Literal(a.After)
 	switch {
 	case absent(a.Before):
 		return after
 	case absent(a.After) && action == Update && a.Default != cty.NilVal:
-		return before + " -> " + literal(a.Default) + " (default)"
+		return before + " -> " + Literal(a.Default) + " (default)"
 	case absent(a.After):
 		return before
 	case before == after:
@@ -244,13 +244,13 @@ func (t Text) arrow(a Attr, action Action) string {
 // moved prints what an attribute was applied as, and what it is now.
 func (t Text) moved(a Attr) string {
 	if a.Sensitive {
-		return "(sensitive value)"
+		return Hidden
 	}
 	words := func(v cty.Value) string {
 		if absent(v) {
 			return "(unset)"
 		}
-		return literal(withoutNulls(v))
+		return Literal(withoutNulls(v))
 	}
 	return words(a.Before) + " -> " + words(a.After)
 }

@@ -105,15 +105,15 @@ func (t Text) outputs(out *strings.Builder, p *Plan) {
 		width = max(width, len(o.Name))
 	}
 	for _, o := range p.Outputs {
-		symbol, words := "~", literal(o.Before)+" -> "+literal(o.After)
+		symbol, words := "~", Literal(o.Before)+" -> "+Literal(o.After)
 		switch {
 		case o.Before == cty.NilVal:
-			symbol, words = "+", literal(o.After)
+			symbol, words = "+", Literal(o.After)
 		case o.After == cty.NilVal:
 			symbol = "-"
 		}
 		if o.Sensitive {
-			words = "(sensitive value)"
+			words = Hidden
 		}
 		fmt.Fprintf(out, "  %s %-*s = %s\n", t.Paint(symbol), width, o.Name, words)
 	}

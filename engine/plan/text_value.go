@@ -9,44 +9,48 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-func nested(a Attr) bool {
-	t := a.After.Type()
+// Hidden is printed in place of what must not be shown.
+const Hidden = "(sensitive value)"
+
+// Nested reports whether values of a type are blocks: one, or a set of them.
+func Nested(t cty.Type) bool {
 	return t.IsObjectType() || t.IsSetType() && t.ElementType().IsObjectType()
 }
 
-func (t Text) block(out *strings.Builder, a Attr, note string) {
-	if a.After.Type().IsObjectType() && !absent(a.Before) && !absent(a.After) {
-		t.changedBlock(out, a, note)
+// Blocks prints what becomes of the blocks of a name. The note stands behind each.
+func (t Text) Blocks(out *strings.Builder, name string, before, after cty.Value, note string) {
+	if after.Type().IsObjectType() && !absent(before) && !absent(after) {
+		t.changedBlock(out, name, before, after, note)
 		return
 	}
-	before, after := blocks(a.Before), blocks(a.After)
-	for _, b := range before {
-		if !contains(after, b) {
-			t.nestedBlock(out, "-", a.Name, b, note)
+	was, is := Blocks(before), Blocks(after)
+	for _, b := range was {
+		if !contains(is, b) {
+			t.nestedBlock(out, "-", name, b, note)
 		}
 	}
-	for _, b := range after {
-		if !contains(before, b) {
-			t.nestedBlock(out, "+", a.Name, b, note)
+	for _, b := range is {
+		if !contains(was, b) {
+			t.nestedBlock(out, "+", name, b, note)
 		}
 	}
 }
 
 // changedBlock prints what changes in a block of which there is one.
-func (t Text) changedBlock(out *strings.Builder, a Attr, note string) {
-	fmt.Fprintf(out, "      %s %s {%s\n", t.Paint("~"), a.Name, note)
-	for _, name := range sortedKeys(a.After.Type().AttributeTypes()) {
-		before, after := a.Before.GetAttr(name), a.After.GetAttr(name)
+func (t Text) changedBlock(out *strings.Builder, name string, was, is cty.Value, note string) {
+	fmt.Fprintf(out, "      %s %s {%s\n", t.Paint("~"), name, note)
+	for _, name := range sortedKeys(is.Type().AttributeTypes()) {
+		before, after := was.GetAttr(name), is.GetAttr(name)
 		switch {
 		case absent(before) && absent(after):
 		case absent(before):
-			fmt.Fprintf(out, "          %s %s = %s\n", t.Paint("+"), name, literal(after))
+			fmt.Fprintf(out, "          %s %s = %s\n", t.Paint("+"), name, Literal(after))
 		case absent(after):
-			fmt.Fprintf(out, "          %s %s = %s\n", t.Paint("-"), name, literal(before))
+			fmt.Fprintf(out, "          %s %s = %s\n", t.Paint("-"), name, Literal(before))
 		case before.RawEquals(after):
-			fmt.Fprintf(out, "            %s = %s\n", name, literal(after))
+			fmt.Fprintf(out, "            %s = %s\n", name, Literal(after))
 		default:
-			fmt.Fprintf(out, "          %s %s = %s -> %s\n", t.Paint("~"), name, literal(before), literal(after))
+			fmt.Fprintf(out, "          %s %s = %s -> %s\n", t.Paint("~"), name, Literal(before), Literal(after))
 		}
 	}
 	out.WriteString("        }\n")
@@ -57,7 +61,7 @@ func (t Text) nestedBlock(out *strings.Builder, symbol, name string, v cty.Value
 	attrs := v.AsValueMap()
 	for _, attr := range sortedKeys(attrs) {
 		if !absent(attrs[attr]) {
-			fmt.Fprintf(out, "          %s %s = %s\n", t.Paint(symbol), attr, literal(attrs[attr]))
+			fmt.Fprintf(out, "          %s %s = %s\n", t.Paint(symbol), attr, Literal(attrs[attr]))
 		}
 	}
 	out.WriteString("        }\n")
@@ -84,7 +88,8 @@ func withoutNulls(v cty.Value) cty.Value {
 	return cty.ObjectVal(attrs)
 }
 
-func blocks(v cty.Value) []cty.Value {
+// Blocks lists the nested blocks in a value: none, one, or those of a set.
+func Blocks(v cty.Value) []cty.Value {
 	switch {
 	case absent(v):
 		return nil
@@ -103,8 +108,8 @@ func contains(list []cty.Value, v cty.Value) bool {
 	return false
 }
 
-// literal prints a value as HCL.
-func literal(v cty.Value) string {
+// Literal prints a value as HCL.
+func Literal(v cty.Value) string {
 	switch {
 	case v == cty.NilVal || v.IsNull():
 		return "null"
@@ -120,7 +125,7 @@ func literal(v cty.Value) string {
 	var items []string
 	for it := v.ElementIterator(); it.Next(); {
 		_, ev := it.Element()
-		items = append(items, literal(ev))
+		items = append(items, Literal(ev))
 	}
 	return "[" + strings.Join(items, ", ") + "]"
 }
@@ -131,9 +136,9 @@ func keyed(v cty.Value) string {
 		key, ev := it.Element()
 		name := key.AsString()
 		if !hclsyntax.ValidIdentifier(name) {
-			name = literal(key)
+			name = Literal(key)
 		}
-		items = append(items, name+" = "+literal(ev))
+		items = append(items, name+" = "+Literal(ev))
 	}
 	if len(items) == 0 {
 		return "{}"
