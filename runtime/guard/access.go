@@ -1,29 +1,38 @@
 package guard
 
-import (
-	"slices"
+import "github.com/qod-io/qod/runtime/sqltext"
 
-	"github.com/qod-io/qod/runtime/sqltext"
-	"github.com/qod-io/qod/runtime/wire"
-)
-
-// authorize judges a statement by the permissions of a user. In this form a grant is of everything on
-// a database; what is granted in a finer way does not count, as it could not be enforced.
+// authorize judges a statement by the rights of a user.
 func authorize(a *analysis, s Scope) *Refusal {
-	if a.open || Reaches(s.Permissions, s.Catalog) {
+	if a.open {
 		return nil
 	}
-	return refuse(NoPermission, "no permission on database %q", s.Catalog)
+	for _, t := range a.Tables {
+		schema, table := sqltext.Fold(t.Schema), sqltext.Fold(t.Name)
+		if schema == "" {
+			schema = s.schemas()[0]
+		}
+		if table == "" {
+			table = every
+		}
+		if !s.Rights.holds(t.Privilege, schema, table) {
+			return refuse(NotAuthorized, "table %q does not exist or you are not authorized", t.Name)
+		}
+	}
+	if s.Rights.Empty() {
+		return refuse(NotAuthorized, "no permission on database %q", s.Catalog)
+	}
+	return nil
 }
 
-// Reaches reports whether the permissions are of everything on the catalog, which any statement that
-// touches it takes.
-func Reaches(p wire.Permissions, catalog string) bool {
-	return p.Admin || slices.ContainsFunc(p.Grants, func(one wire.Permission) bool { return grants(one, catalog) })
-}
-
-// grants reports whether p grants everything on the catalog.
-func grants(p wire.Permission, catalog string) bool {
-	return (p.Catalog == "*" || sqltext.Fold(p.Catalog) == sqltext.Fold(catalog)) &&
-		p.Schema == "*" && p.Table == "*" && slices.Contains(p.Privileges, "all")
+// schemas are the schemas of the search path, folded.
+func (s Scope) schemas() []string {
+	if len(s.Path) == 0 {
+		return []string{defaultSchema}
+	}
+	out := make([]string, len(s.Path))
+	for i, name := range s.Path {
+		out[i] = sqltext.Fold(name)
+	}
+	return out
 }

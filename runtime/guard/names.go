@@ -9,6 +9,7 @@ import (
 const (
 	informationSchema = "information_schema"
 	temporary         = "temp"
+	defaultSchema     = "main"
 	// hiddenPrefix begins the names of the databases in which DuckLake keeps its metadata.
 	hiddenPrefix = "__ducklake"
 )

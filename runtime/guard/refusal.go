@@ -21,8 +21,8 @@ const (
 	BadName Code = "name"
 	// BadSetting: a setting, or a value of it, that is not allowed.
 	BadSetting Code = "setting"
-	// NoPermission: the user lacks the permission.
-	NoPermission Code = "permission"
+	// NotAuthorized: the user lacks the permission, or what is named does not exist.
+	NotAuthorized Code = "permission"
 	// Unknown: a part of DuckDB's syntax tree that this version does not know.
 	Unknown Code = "unknown"
 )

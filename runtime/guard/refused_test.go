@@ -3,6 +3,8 @@ package guard
 import (
 	"strings"
 	"testing"
+
+	"github.com/qod-io/qod/runtime/wire"
 )
 
 // refusedStatements are statements that must not run, by the code of their refusal. They are what
@@ -18,7 +20,7 @@ func refusedStatements(t testing.TB) map[Code][]string {
 func TestRefused(t *testing.T) {
 	g := newGuard(t)
 	s := owner()
-	s.Permissions.Admin = true // not even an administrator
+	s.Rights = rights(wire.Permissions{Admin: true}, "lake") // not even an administrator
 	s.Prepared = true
 	count := 0
 	for want, list := range refusedStatements(t) {

@@ -34,8 +34,12 @@ const (
 type Scope struct {
 	// Catalog is the name of the lake in SQL.
 	Catalog string
-	// Permissions are those of the user on this database.
-	Permissions wire.Permissions
+	// Path is the schemas of the session's search path, in order. Empty: "main".
+	Path []string
+	// Temporary holds the folded names of the session's temporary tables and views.
+	Temporary map[string]bool
+	// Rights are those of the user on this database.
+	Rights *Rights
 	// Prepared says that values for parameters are bound before the statement runs.
 	Prepared bool
 }
@@ -56,11 +60,18 @@ type Setting struct {
 
 // Statement is a statement that may run.
 type Statement struct {
-	// SQL is the one statement, with blanks in place of comments. It is what was judged, so it is what
-	// has to run, and not the text given.
-	SQL   string
-	Class wire.Class
-	Kind  Kind
+	// SQL is the one statement, with blanks in place of comments and, where policies apply, rewritten.
+	// It is what was judged, so it is what has to run, and not the text given.
+	SQL string
+	// Original is empty, or the statement before the rewriting, from which the result takes the names of
+	// its columns: those that DuckDB generates from SQL would show the policies.
+	Original string
+	// Protected says that it touches a table with policies for this user: errors carry no values.
+	Protected bool
+	// Restricted says that the user does not see everything: the engine's catalog errors are not shown.
+	Restricted bool
+	Class      wire.Class
+	Kind       Kind
 	// ReadOnly says that running it changes nothing in the lake and nothing in the session.
 	ReadOnly bool
 	// Leaves says that it leaves state in the session: a setting or a temporary object.

@@ -57,8 +57,12 @@ func (s *server) check(ctx context.Context, c *call, sql string, prepared bool) 
 	if err != nil {
 		return statement{}, err
 	}
+	rights, err := s.checker.guard.Rights(ctx, permissions, s.cfg.Lake.Name)
+	if err != nil {
+		return statement{}, fmt.Errorf("read permissions: %w", err)
+	}
 	st, err := s.checker.guard.Check(ctx, sql, guard.Scope{
-		Catalog: s.cfg.Lake.Name, Permissions: permissions, Prepared: prepared,
+		Catalog: s.cfg.Lake.Name, Rights: rights, Prepared: prepared,
 	})
 	if err != nil {
 		return statement{}, guardFault(err)
@@ -83,5 +87,8 @@ func guardFault(err error) error {
 	return err
 }
 
-// reach says whether the caller may see the lake's tables: who may not query them may not.
-func (s *server) reach(p wire.Permissions) bool { return guard.Reaches(p, s.cfg.Lake.Name) }
+// reach says whether the caller may see anything of the lake.
+func (s *server) reach(ctx context.Context, p wire.Permissions) bool {
+	rights, err := s.checker.guard.Rights(ctx, p, s.cfg.Lake.Name)
+	return err == nil && !rights.Empty()
+}

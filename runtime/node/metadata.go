@@ -22,7 +22,7 @@ func (s *server) look(ctx context.Context, c *call, f func(context.Context, *con
 		return err
 	}
 	c.say(wire.ClassKey, string(wire.Metadata))
-	if !s.reach(permissions) {
+	if !s.reach(ctx, permissions) {
 		return nil
 	}
 	n, done := s.sessions.use(c)
