@@ -10,54 +10,58 @@ const (
 	maxCacheBytes = 16 << 20 // of texts
 )
 
-// cache keeps what statements are, by their whole text: an equal hash is not enough to let one run. It
-// holds no permissions, so nothing in it grows stale.
-type cache struct {
+// cache keeps what was found out about statements, by their whole text: an equal hash is not enough to
+// let one run. What depends on permissions has them in its key, so nothing in it grows stale.
+type cache[V any] struct {
 	mu      sync.Mutex
 	entries map[cacheKey]*list.Element
-	order   *list.List // of *cached, latest use first
+	order   *list.List // of *cached[V], latest use first
 	bytes   int
 	limit   int
 }
 
-type cacheKey struct{ catalog, sql string }
+// cacheKey is a statement and, for what depends on it, the identity of the scope.
+type cacheKey struct{ catalog, sql, scope string }
 
-type cached struct {
-	key      cacheKey
-	analysis *analysis
+type cached[V any] struct {
+	key   cacheKey
+	value V
+	size  int
 }
 
-func newCache(limit int) *cache {
-	return &cache{entries: map[cacheKey]*list.Element{}, order: list.New(), limit: limit}
+func newCache[V any](limit int) *cache[V] {
+	return &cache[V]{entries: map[cacheKey]*list.Element{}, order: list.New(), limit: limit}
 }
 
-func (c *cache) get(catalog, sql string) (*analysis, bool) {
+func (c *cache[V]) get(key cacheKey) (V, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e, ok := c.entries[cacheKey{catalog, sql}]
+	e, ok := c.entries[key]
 	if !ok {
-		return nil, false
+		var none V
+		return none, false
 	}
 	c.order.MoveToFront(e)
-	return e.Value.(*cached).analysis, true
+	return e.Value.(*cached[V]).value, true
 }
 
-func (c *cache) put(catalog, sql string, a *analysis) {
-	if len(sql) > maxCachedText {
+// put keeps a value whose own texts have so many bytes.
+func (c *cache[V]) put(key cacheKey, value V, size int) {
+	if len(key.sql) > maxCachedText {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := cacheKey{catalog, sql}
 	if _, ok := c.entries[key]; ok {
 		return
 	}
-	c.entries[key] = c.order.PushFront(&cached{key: key, analysis: a})
-	c.bytes += len(sql)
+	size += len(key.sql) + len(key.scope)
+	c.entries[key] = c.order.PushFront(&cached[V]{key: key, value: value, size: size})
+	c.bytes += size
 	for c.order.Len() > c.limit || c.bytes > maxCacheBytes {
 		last := c.order.Back()
-		old := c.order.Remove(last).(*cached)
+		old := c.order.Remove(last).(*cached[V])
 		delete(c.entries, old.key)
-		c.bytes -= len(old.key.sql)
+		c.bytes -= old.size
 	}
 }

@@ -18,7 +18,7 @@ func (p *phrase) opens() bool {
 		p.a.Kind = Delete
 	case p.next("merge"):
 		p.a.Kind = Merge
-	case p.with != "":
+	case !p.with.empty():
 		return false
 	case p.next("truncate"):
 		p.a.Kind = Truncate
@@ -93,13 +93,15 @@ func (p *phrase) change() {
 // [(columns)] query | DEFAULT VALUES [ON CONFLICT …] [RETURNING …].
 func (p *phrase) insert() {
 	p.expect("insert")
-	if p.accept("or") && !p.accept("replace") && !p.accept("ignore") {
-		p.fail("REPLACE or IGNORE")
+	if p.accept("or") {
+		if p.a.change.conflict = p.accept("replace"); !p.a.change.conflict && !p.accept("ignore") {
+			p.fail("REPLACE or IGNORE")
+		}
 	}
 	p.expect("into")
 	p.table("insert")
 	if p.accept("as") {
-		p.word()
+		p.a.change.alias = p.word()
 	}
 	if !p.accept("by", "name") && !p.accept("by", "position") && p.hasColumns() {
 		p.columns()
@@ -142,6 +144,7 @@ func (p *phrase) onConflict() {
 		return
 	}
 	p.expect("update", "set")
+	p.a.change.conflict, p.a.change.reads = true, true
 	p.sets(p.at(",", "where", "returning"))
 	p.where()
 }
@@ -162,16 +165,22 @@ func (p *phrase) sets(stop func() bool) {
 	}
 }
 
+// where reads WHERE and a condition, or notes where it would stand.
 func (p *phrase) where() {
+	end := p.tokens[p.pos-1].End
+	p.a.change.where = span{end, end}
 	if p.accept("where") {
+		p.a.change.reads = true
+		start := p.pos
 		p.expression(p.at("", "returning"))
+		p.a.change.where = p.between(start, p.pos)
 	}
 }
 
 func (p *phrase) returning() {
 	if p.accept("returning") {
-		p.a.Returning = true
-		p.targets = p.until(func() bool { return false })
+		p.a.Returning, p.a.change.reads = true, true
+		p.a.change.targets = p.until(func() bool { return false })
 	}
 }
 
@@ -179,11 +188,12 @@ func (p *phrase) returning() {
 func (p *phrase) update() {
 	p.expect("update")
 	p.table("update")
+	p.a.change.reads = true
 	p.alias("set")
 	p.expect("set")
 	p.sets(p.at(",", "from", "where", "returning"))
 	if p.accept("from") {
-		p.from = p.until(p.at("", "where", "returning"))
+		p.from = piece{span: p.until(p.at("", "where", "returning"))}
 	}
 	p.where()
 	p.returning()
@@ -195,7 +205,8 @@ func (p *phrase) delete() {
 	p.table("delete")
 	p.alias("using", "where", "returning")
 	if p.accept("using") {
-		p.from = p.until(p.at("", "where", "returning"))
+		p.a.change.reads = true
+		p.from = piece{span: p.until(p.at("", "where", "returning"))}
 	}
 	p.where()
 	p.returning()

@@ -18,6 +18,9 @@ func (p *phrase) create() {
 		t := p.a.Tables[0]
 		t.Privilege = "drop"
 		p.a.Tables = append(p.a.Tables, t)
+		r := p.a.references[0]
+		r.table = t
+		p.a.references = append(p.a.references, r)
 	}
 	p.a.Temporary = p.a.Temporary || temp
 	p.a.Leaves = p.a.Temporary
@@ -99,6 +102,7 @@ func (p *phrase) schema(privilege string) {
 	var t Table
 	t, p.refusal = p.names.schema(parts, privilege)
 	p.a.Tables = append(p.a.Tables, t)
+	p.a.references = append(p.a.references, reference{table: t, at: -1, fixed: true, head: true})
 }
 
 // drop reads DROP TABLE | VIEW | SCHEMA [IF EXISTS] name, … [CASCADE | RESTRICT].
@@ -125,7 +129,7 @@ func (p *phrase) alterView() {
 	_ = p.accept("if", "exists")
 	p.table("alter")
 	p.expect("rename", "to")
-	p.word()
+	p.a.change.rename = p.word()
 }
 
 // alterTable reads ALTER TABLE [IF EXISTS] table and one change.
@@ -144,7 +148,7 @@ func (p *phrase) alterTable() {
 			_ = p.accept("restrict")
 		}
 	case p.accept("rename", "to"):
-		p.word()
+		p.a.change.rename = p.word()
 	case p.accept("rename"):
 		_ = p.accept("column")
 		p.path(8)
@@ -277,7 +281,7 @@ func (p *phrase) columnConstraint(stop func() bool) {
 
 // dataType reads a type up to stop and keeps it as a cast.
 func (p *phrase) dataType(stop func() bool) {
-	if text := p.until(stop); text != "" {
-		p.expressions = append(p.expressions, "CAST(NULL AS "+text+")")
+	if s := p.until(stop); !s.empty() {
+		p.expressions = append(p.expressions, piece{"CAST(NULL AS ", s, ")"})
 	}
 }

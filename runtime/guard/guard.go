@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/qod-io/qod/runtime/sqltext"
@@ -29,10 +30,11 @@ type Config struct {
 
 // Guard judges statements. It is safe for concurrent use.
 type Guard struct {
-	sandbox *sandbox
-	builtin *builtin
-	words   vocabulary
-	cache   *cache
+	sandbox  *sandbox
+	builtin  *builtin
+	words    vocabulary
+	cache    *cache[*analysis]
+	rewrites *cache[*Statement]
 }
 
 // New starts the DuckDB instance that parses. Close ends it.
@@ -57,7 +59,8 @@ func New(c Config) (*Guard, error) {
 		s.close()
 		return nil, fmt.Errorf("start guard: %w", err)
 	}
-	return &Guard{sandbox: s, builtin: b, words: newVocabulary(), cache: newCache(c.CacheEntries)}, nil
+	return &Guard{sandbox: s, builtin: b, words: newVocabulary(),
+		cache: newCache[*analysis](c.CacheEntries), rewrites: newCache[*Statement](c.CacheEntries)}, nil
 }
 
 // Close waits for the checks that run and ends the instance. Later checks fail. It is called once.
@@ -67,24 +70,57 @@ func (g *Guard) Close() { g.sandbox.close() }
 // the text is no statement. Other errors are faults: a context that ended, a closed guard, ErrParser.
 // What a Statement points to is shared with others of the same text and must not be changed.
 func (g *Guard) Check(ctx context.Context, sql string, s Scope) (Statement, error) {
+	if s.Rights == nil {
+		return Statement{}, errors.New("check statement: no rights")
+	}
 	catalog := sqltext.Fold(s.Catalog)
-	a, ok := g.cache.get(catalog, sql)
+	key := cacheKey{catalog: catalog, sql: sql}
+	a, ok := g.cache.get(key)
 	if !ok {
 		var err error
 		if a, err = g.analyse(ctx, sql, catalog); err != nil {
 			return Statement{}, err
 		}
-		if a.ReadOnly || a.Parameters {
-			g.cache.put(catalog, sql, a)
+		if a.repeats() {
+			g.cache.put(key, a, 0)
 		}
 	}
 	if a.Parameters && !s.Prepared {
 		return Statement{}, syntaxError("the statement has parameters: prepare it and bind them")
 	}
-	if refusal := authorize(a, s); refusal != nil {
+	rulings, refusal := authorize(a, s)
+	if refusal != nil {
 		return Statement{}, refusal
 	}
-	return a.Statement, nil
+	st := a.Statement
+	if slices.ContainsFunc(rulings, func(r ruling) bool { return r.action != keep }) {
+		var err error
+		if st, err = g.rewritten(ctx, a, s, rulings, key); err != nil {
+			return Statement{}, err
+		}
+	}
+	st.Protected = slices.ContainsFunc(rulings, func(r ruling) bool { return r.policy != nil })
+	st.Restricted = !s.Rights.holds("select", every, every)
+	return st, nil
+}
+
+// repeats reports whether the same text may well come again.
+func (a *analysis) repeats() bool { return a.ReadOnly || a.Parameters }
+
+// rewritten is rewrite with a cache.
+func (g *Guard) rewritten(ctx context.Context, a *analysis, s Scope, rulings []ruling, key cacheKey) (Statement, error) {
+	key.scope = s.identity(a)
+	if st, ok := g.rewrites.get(key); ok {
+		return *st, nil
+	}
+	st, err := g.rewrite(ctx, a, s, rulings)
+	if err != nil {
+		return Statement{}, err
+	}
+	if a.repeats() {
+		g.rewrites.put(key, st, len(st.SQL))
+	}
+	return *st, nil
 }
 
 // analyse reads a statement without regard to permissions.
@@ -109,8 +145,13 @@ func (g *Guard) analyse(ctx context.Context, sql, catalog string) (*analysis, er
 	if refusal := limits(tokens); refusal != nil {
 		return nil, refusal
 	}
+	text := clean[tokens[0].Start:tokens[len(tokens)-1].End]
+	for i, start := 0, tokens[0].Start; i < len(tokens); i++ {
+		tokens[i].Start -= start
+		tokens[i].End -= start
+	}
 	names := resolver{catalog: catalog, builtin: g.builtin}
-	return g.read(ctx, &phrase{names: names, text: clean, tokens: tokens, a: &analysis{}})
+	return g.read(ctx, &phrase{names: names, text: text, tokens: tokens, a: &analysis{}})
 }
 
 // single returns the tokens without the semicolons around them.

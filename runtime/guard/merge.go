@@ -10,13 +10,17 @@ func (p *phrase) merge() {
 			t := p.a.Tables[0]
 			t.Privilege = privilege
 			p.a.Tables = append(p.a.Tables, t)
+			r := p.a.references[0]
+			r.table = t
+			p.a.references = append(p.a.references, r)
 		}
 	}
+	p.a.change.reads = true
 	p.alias("using")
 	p.expect("using")
 	// The source and its condition are what follows JOIN in a query, whatever is inside.
-	if join := p.until(p.atWhen); join != "" {
-		p.from = "(SELECT 1) AS target JOIN " + join
+	if join := p.until(p.atWhen); !join.empty() {
+		p.from = piece{before: "(SELECT 1) AS target JOIN ", span: join}
 	}
 	for p.accept("when") {
 		p.when()

@@ -18,19 +18,24 @@ type phrase struct {
 	a       *analysis
 	refusal *Refusal
 
-	with        string   // WITH and its list, as written
-	expressions []string // expressions anywhere
-	targets     string   // of RETURNING
-	from        string   // tables, as after FROM
-	order       string   // as after ORDER BY
+	with        span    // WITH and its list
+	expressions []piece // expressions anywhere
+	from        piece   // tables, as after FROM
+	order       span    // as after ORDER BY
 }
 
 // slice returns the text of the tokens from i to j.
 func (p *phrase) slice(i, j int) string {
+	s := p.between(i, j)
+	return p.text[s.from:s.to]
+}
+
+// between returns the span of the tokens from i to j.
+func (p *phrase) between(i, j int) span {
 	if i >= j {
-		return ""
+		return span{}
 	}
-	return p.text[p.tokens[i].Start:p.tokens[j-1].End]
+	return span{p.tokens[i].Start, p.tokens[j-1].End}
 }
 
 // fail refuses the statement: something else was wanted here.
@@ -154,6 +159,7 @@ func (p *phrase) columns() {
 
 // table reads the name of a table that the statement changes.
 func (p *phrase) table(privilege string) {
+	at := p.peek().Start
 	parts := p.path(3)
 	if p.refusal != nil {
 		return
@@ -170,16 +176,18 @@ func (p *phrase) table(privilege string) {
 		p.a.Temporary = true
 	}
 	p.a.Tables = append(p.a.Tables, t)
+	p.a.references = append(p.a.references, reference{table: t, at: at, fixed: true, head: true})
+	p.a.change.target = true
 }
 
-// alias goes over [AS] name, unless the name is one of the words that go on.
+// alias reads [AS] name of the target, unless the name is one of the words that go on.
 func (p *phrase) alias(goOn ...string) {
 	if p.accept("as") {
-		p.word()
+		p.a.change.alias = p.word()
 		return
 	}
 	if t := p.peek(); p.isName(t) && !is(t, goOn...) {
-		p.pos++
+		p.a.change.alias = p.word()
 	}
 }
 
@@ -192,11 +200,11 @@ func is(t sqltext.Token, words ...string) bool {
 	return false
 }
 
-// until returns the text up to where stop holds outside brackets and CASE … END. It takes one token at
+// until returns the part up to where stop holds outside brackets and CASE … END. It takes one token at
 // least.
-func (p *phrase) until(stop func() bool) string {
+func (p *phrase) until(stop func() bool) span {
 	if p.refusal != nil {
-		return ""
+		return span{}
 	}
 	start, depth, cases := p.pos, 0, 0
 	for p.pos < len(p.tokens) {
@@ -221,7 +229,7 @@ func (p *phrase) until(stop func() bool) string {
 	if start == p.pos {
 		p.fail("an expression or query")
 	}
-	return p.slice(start, p.pos)
+	return p.between(start, p.pos)
 }
 
 // at returns a stop for until: one of the words, or the punctuation if there is one. A FROM that
@@ -241,8 +249,8 @@ func (p *phrase) at(punct string, words ...string) func() bool {
 
 // expression reads an expression up to stop and keeps it.
 func (p *phrase) expression(stop func() bool) {
-	if text := p.until(stop); text != "" {
-		p.expressions = append(p.expressions, "("+text+")")
+	if s := p.until(stop); !s.empty() {
+		p.expressions = append(p.expressions, piece{"(", s, ")"})
 	}
 }
 
@@ -266,35 +274,43 @@ func (p *phrase) bracketedList() {
 }
 
 // source keeps a query that the statement reads from.
-func (p *phrase) source(text string) {
-	if text != "" {
-		p.from = "(" + text + ")"
+func (p *phrase) source(s span) {
+	if !s.empty() {
+		p.from = piece{"(", s, ")"}
 	}
 }
 
-// compose returns one query that holds all that the statement reads and computes, or nothing.
-func (p *phrase) compose() string {
-	if p.with == "" && len(p.expressions) == 0 && p.targets == "" && p.from == "" && p.order == "" {
-		return ""
+// compose returns one query that holds all that the statement reads and computes, or nil.
+func (p *phrase) compose() *composition {
+	targets := p.a.change.targets
+	if p.with.empty() && len(p.expressions) == 0 && targets.empty() && p.from.span.empty() && p.order.empty() {
+		return nil
 	}
-	var b strings.Builder
-	b.WriteString(p.with)
-	b.WriteString(" SELECT ")
+	c := &composition{}
+	c.copy(p.text, p.with)
+	c.say(" SELECT ")
 	list := p.expressions
-	if p.targets != "" {
-		list = append(list, p.targets)
+	if !targets.empty() {
+		list = append(list, piece{span: targets})
 	}
 	if len(list) == 0 {
-		list = []string{"1"}
+		list = []piece{{before: "1"}}
 	}
-	b.WriteString(strings.Join(list, ", "))
-	if p.from != "" {
-		b.WriteString(" FROM " + p.from)
+	for i, one := range list {
+		if i > 0 {
+			c.say(", ")
+		}
+		c.piece(p.text, one)
 	}
-	if p.order != "" {
-		b.WriteString(" ORDER BY " + p.order)
+	if !p.from.span.empty() {
+		c.say(" FROM ")
+		c.piece(p.text, p.from)
 	}
-	return b.String()
+	if !p.order.empty() {
+		c.say(" ORDER BY ")
+		c.copy(p.text, p.order)
+	}
+	return c
 }
 
 // afterWith goes over WITH and its list and returns the word, or bracket, that comes then; empty if
@@ -322,7 +338,7 @@ func (p *phrase) afterWith() string {
 			break
 		}
 	}
-	p.with = p.slice(0, p.pos)
+	p.with = p.between(0, p.pos)
 	t := p.peek()
 	if t.Kind == sqltext.Word || t.IsPunct("(") {
 		return sqltext.Fold(t.Text)

@@ -10,8 +10,8 @@ import (
 const onlySelect = "Only SELECT statements can be serialized"
 
 // query analyses a text that has to be one SELECT-like statement. It adds what the text touches to a.
-func (g *Guard) query(ctx context.Context, sql string, names resolver, a *analysis) error {
-	tree, err := g.sandbox.parse(ctx, sql)
+func (g *Guard) query(ctx context.Context, c *composition, names resolver, a *analysis) error {
+	tree, err := g.sandbox.parse(ctx, c.b.String())
 	if err != nil {
 		return err
 	}
@@ -21,18 +21,23 @@ func (g *Guard) query(ctx context.Context, sql string, names resolver, a *analys
 	}
 	seen := make(map[Table]bool, len(w.tables))
 	for _, r := range w.tables {
-		t := r.table
-		if seen[t] {
-			continue
-		}
-		seen[t] = true
-		if t.Name != "" {
+		known := seen[r.table]
+		seen[r.table] = true
+		if r.table.Name != "" {
 			var refusal *Refusal
-			if t, refusal = names.table(t); refusal != nil {
+			if r.table, refusal = names.table(r.table); refusal != nil {
 				return refusal
 			}
 		}
-		a.Tables = append(a.Tables, t)
+		r.at = c.origin(r.at)
+		a.references = append(a.references, r)
+		if !known {
+			a.Tables = append(a.Tables, r.table)
+		}
+	}
+	for _, one := range w.qualified {
+		one.at = c.origin(one.at)
+		a.columns = append(a.columns, one)
 	}
 	a.Parameters = a.Parameters || w.params
 	return nil

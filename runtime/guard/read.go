@@ -67,7 +67,8 @@ func isChange(word string) bool {
 
 func (g *Guard) readQuery(ctx context.Context, p *phrase) error {
 	p.a.Kind, p.a.Class = Select, wire.Read
-	if err := g.query(ctx, p.a.SQL, p.names, p.a); err != nil {
+	all := span{p.tokens[0].Start, p.tokens[len(p.tokens)-1].End}
+	if err := g.query(ctx, whole(p.text, all), p.names, p.a); err != nil {
 		return err
 	}
 	p.a.ReadOnly = true
@@ -91,7 +92,7 @@ func (g *Guard) readChange(ctx context.Context, p *phrase) error {
 		return p.refusal
 	}
 	query := p.compose()
-	if query == "" {
+	if query == nil {
 		return nil
 	}
 	return g.query(ctx, query, p.names, p.a)

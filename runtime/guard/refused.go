@@ -9,7 +9,7 @@ import (
 // refused says why a statement that is on no list is refused, and what to do instead.
 func (p *phrase) refused() error {
 	at := p.pos
-	if p.with == "" {
+	if p.with.empty() {
 		at = 0
 	}
 	words := make([]string, 0, 4)

@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/qod-io/qod/runtime/sqltext"
 	"github.com/qod-io/qod/runtime/wire"
@@ -14,6 +15,8 @@ type Rights struct {
 	catalog string // folded
 	admin   bool
 	grants  []grant
+	rows    []rowPolicy
+	columns []columnPolicy
 }
 
 // grant allows privileges on the tables it names.
@@ -22,35 +25,68 @@ type grant struct {
 	privileges []string
 }
 
-// pattern names tables: a schema and a table in folded form, or "*" for all.
+// privileges are all that there are.
+var privileges = []string{"select", "insert", "update", "delete", "create", "alter", "drop"}
+
+// all is every privilege.
+const all = "all"
+
+// pattern names tables: a schema and a table in folded form, or every for all.
 type pattern struct{ schema, table string }
 
-// every is the part of a pattern that names all.
 const every = "*"
 
-func (p pattern) covers(schema, table string) bool {
-	return (p.schema == every || p.schema == schema) && (p.table == every || p.table == table)
+func newPattern(schema, table string) pattern {
+	return pattern{schema: sqltext.Fold(schema), table: sqltext.Fold(table)}
 }
 
+func (p pattern) covers(schema, table string) bool {
+	return p.inSchema(schema) && (p.table == every || p.table == table)
+}
+
+func (p pattern) inSchema(schema string) bool { return p.schema == every || p.schema == schema }
+
 func (g grant) allows(privilege string) bool {
-	return slices.Contains(g.privileges, "all") || slices.Contains(g.privileges, privilege)
+	return slices.Contains(g.privileges, all) || slices.Contains(g.privileges, privilege)
 }
 
 // Rights makes a permission set ready for one catalog. Policies that cannot be understood do not fail
-// it: they make the tables they name inaccessible.
-func (g *Guard) Rights(_ context.Context, p wire.Permissions, catalog string) (*Rights, error) {
-	r := &Rights{id: p.Hash(), catalog: sqltext.Fold(catalog), admin: p.Admin}
+// it: they make the tables that they name inaccessible.
+func (g *Guard) Rights(ctx context.Context, p wire.Permissions, catalog string) (*Rights, error) {
+	r := &Rights{catalog: sqltext.Fold(catalog), admin: p.Admin}
+	r.id = r.catalog + " " + p.Hash()
+	if r.admin {
+		return r, nil
+	}
+	here := func(name, schema, table string) bool {
+		return (name == every || sqltext.Fold(name) == r.catalog) && schema != "" && table != ""
+	}
 	for _, one := range p.Grants {
-		if one.Catalog != every && sqltext.Fold(one.Catalog) != r.catalog || one.Schema == "" || one.Table == "" {
+		if here(one.Catalog, one.Schema, one.Table) {
+			r.grants = append(r.grants, grant{newPattern(one.Schema, one.Table), one.Privileges})
+		}
+	}
+	for _, one := range p.Rows {
+		if !here(one.Catalog, one.Schema, one.Table) {
 			continue
 		}
-		r.grants = append(r.grants, grant{patternOf(one.Schema, one.Table), one.Privileges})
+		policy, err := g.rowPolicy(ctx, one, catalog, p.Principal)
+		if err != nil {
+			return nil, err
+		}
+		r.rows = append(r.rows, policy)
+	}
+	for _, one := range p.Columns {
+		if !here(one.Catalog, one.Schema, one.Table) {
+			continue
+		}
+		policy, err := g.columnPolicy(ctx, one, catalog)
+		if err != nil {
+			return nil, err
+		}
+		r.columns = append(r.columns, policy)
 	}
 	return r, nil
-}
-
-func patternOf(schema, table string) pattern {
-	return pattern{schema: sqltext.Fold(schema), table: sqltext.Fold(table)}
 }
 
 // Admin reports whether nothing is hidden from the user.
@@ -68,17 +104,112 @@ func (r *Rights) Sees(schema, table string) bool {
 // SeesSchema reports whether there is any privilege on something in the schema.
 func (r *Rights) SeesSchema(schema string) bool {
 	schema = sqltext.Fold(schema)
-	return r.admin || slices.ContainsFunc(r.grants, func(g grant) bool {
-		return g.schema == every || g.schema == schema
-	})
+	return r.admin || slices.ContainsFunc(r.grants, func(g grant) bool { return g.inSchema(schema) })
 }
 
 // SeesColumn reports whether the user sees the table and the column is not denied.
-func (r *Rights) SeesColumn(schema, table, _ string) bool { return r.Sees(schema, table) }
+func (r *Rights) SeesColumn(schema, table, column string) bool {
+	if !r.Sees(schema, table) {
+		return false
+	}
+	p := r.protection(sqltext.Fold(schema), sqltext.Fold(table))
+	return p == nil || !slices.Contains(p.denied, sqltext.Fold(column))
+}
+
+// full reports whether the user may do everything and nothing is hidden.
+func (r *Rights) full() bool {
+	return len(r.rows) == 0 && len(r.columns) == 0 && r.holds(all, every, every)
+}
 
 // holds reports whether the privilege is granted on the table, or with table "*" on all of the schema.
 func (r *Rights) holds(privilege, schema, table string) bool {
-	return r.admin || slices.ContainsFunc(r.grants, func(g grant) bool {
+	if r.admin || slices.ContainsFunc(r.grants, func(g grant) bool {
 		return g.covers(schema, table) && g.allows(privilege)
-	})
+	}) {
+		return true
+	}
+	if privilege != all {
+		return false
+	}
+	for _, one := range privileges {
+		if !r.holds(one, schema, table) {
+			return false
+		}
+	}
+	return true
+}
+
+// protection is all that policies say about one table.
+type protection struct {
+	predicates []*template // OR-ed; none: every row is seen
+	denied     []string    // columns, folded
+	masks      []columnPolicy
+	bad        bool // one of them cannot be applied
+}
+
+// protection returns what policies say about a table, whose names are folded; nil if they say nothing.
+func (r *Rights) protection(schema, table string) *protection {
+	var p *protection
+	get := func() *protection {
+		if p == nil {
+			p = &protection{}
+		}
+		return p
+	}
+	for _, one := range r.rows {
+		if one.covers(schema, table) {
+			p := get()
+			p.predicates = append(p.predicates, one.predicate)
+			p.bad = p.bad || one.predicate == nil
+		}
+	}
+	for _, one := range r.columns {
+		if one.covers(schema, table) {
+			get().column(one)
+		}
+	}
+	return p
+}
+
+// column adds a policy. A denial counts before a mask, and two masks that differ are a denial.
+func (p *protection) column(one columnPolicy) {
+	p.bad = p.bad || one.bad
+	if slices.Contains(p.denied, one.column) {
+		return
+	}
+	i := slices.IndexFunc(p.masks, func(m columnPolicy) bool { return m.column == one.column })
+	switch {
+	case one.mask != nil && i < 0:
+		p.masks = append(p.masks, one)
+	case one.mask != nil && p.masks[i].mask.text == one.mask.text:
+	default:
+		if i >= 0 {
+			p.masks = slices.Delete(p.masks, i, i+1)
+		}
+		p.denied = append(p.denied, one.column)
+	}
+}
+
+// hidesRows reports whether rows of some table of the schema are hidden.
+func (r *Rights) hidesRows(schema string) bool {
+	return slices.ContainsFunc(r.rows, func(p rowPolicy) bool { return p.inSchema(schema) })
+}
+
+func (p *protection) hidesRows() bool { return p != nil && len(p.predicates) > 0 }
+
+func (p *protection) hidesColumns() bool { return p != nil && len(p.denied)+len(p.masks) > 0 }
+
+// identity tells apart the scopes in which the references of a statement may be resolved in other ways.
+func (s Scope) identity(a *analysis) string {
+	var b strings.Builder
+	b.WriteString(s.Rights.id)
+	b.WriteString("\x00" + strings.Join(s.schemas(), "\x00") + "\x00\x00")
+	for _, r := range a.references {
+		if s.Temporary[sqltext.Fold(r.table.Name)] {
+			b.WriteByte('t')
+		} else {
+			b.WriteByte('-')
+		}
+	}
+	return b.String()
 }

@@ -134,6 +134,7 @@ func (p *phrase) searchPath(value string) error {
 			return refusal
 		}
 		p.a.Tables = append(p.a.Tables, t)
+		p.a.references = append(p.a.references, reference{table: t, at: -1, fixed: true, head: true})
 	}
 	return nil
 }

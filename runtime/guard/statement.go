@@ -101,4 +101,9 @@ type analysis struct {
 	Statement
 	// open says that no permission is needed.
 	open bool
+	// references are all places that name a table, a view or a schema; columns those that name a column
+	// with a qualifier of at least two parts.
+	references []reference
+	columns    []column
+	change     change
 }

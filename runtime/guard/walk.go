@@ -2,6 +2,7 @@ package guard
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/qod-io/qod/runtime/sqltext"
@@ -25,16 +26,13 @@ type walker struct {
 	names   resolver
 	refusal *Refusal
 	tables  []reference
-	levels  int
-	lambdas int
-	nodes   int
-	params  bool // it has parameters
-}
-
-// reference is a table that is named. One that is not fixed may be a common table expression.
-type reference struct {
-	table Table
-	fixed bool
+	// qualified are the columns that are named with at least three parts.
+	qualified []column
+	queries   int // SELECTs around
+	levels    int
+	lambdas   int
+	nodes     int
+	params    bool // it has parameters
 }
 
 // object is what of an object matters after its fields were read.
@@ -44,8 +42,11 @@ type object struct {
 	kind  string // its type
 	mark  int    // tables before it
 
-	table, schema, catalog, function, name, show, cte string
-	at                                                bool
+	table, schema, catalog, function, name, show, cte, alias string
+
+	at      int      // its place in the text; -1 if it has none
+	past    bool     // it has an AT clause
+	columns []string // the parts of a column's name
 
 	ctes  []string    // common table expressions of a query
 	outer []reference // tables in them that are not among them
@@ -87,7 +88,7 @@ func (w *walker) identifier(name string) string {
 }
 
 func (w *walker) object(under string) {
-	o := object{under: under, mark: len(w.tables)}
+	o := object{under: under, mark: len(w.tables), at: -1}
 	first := true
 	w.fields(func(key string) {
 		if first {
@@ -126,6 +127,9 @@ func (w *walker) open(o *object, key string) bool {
 			if w.nodes++; w.nodes > maxNodes {
 				w.refuse(refuse(TooLarge, "the statement has too many queries in it"))
 			}
+		}
+		if o.kind == "SELECT_NODE" {
+			w.queries++
 		}
 		return true
 	case key == "type":
@@ -169,13 +173,34 @@ func (w *walker) field(o *object, key string) {
 		o.show = w.str()
 	case "cte_name":
 		o.cte = w.identifier(w.str())
+	case "query_location":
+		at, err := strconv.Atoi(w.atom())
+		if o.at = at; err != nil {
+			o.at = -1
+		}
 	default:
-		o.at = o.at || key == "at_clause"
+		if w.plain(o, key) {
+			return
+		}
+		o.past = o.past || key == "at_clause"
 		if key == "right" {
 			o.right = len(w.tables)
 		}
 		w.value(key)
 	}
+}
+
+// plain reads fields that are of other kinds in other objects, and reports whether this was one.
+func (w *walker) plain(o *object, key string) bool {
+	switch {
+	case key == "alias" && w.peek() == '"':
+		o.alias = w.identifier(w.str())
+	case key == "column_names" && o.class == "COLUMN_REF":
+		w.elements(func() { o.columns = append(o.columns, w.identifier(w.str())) })
+	default:
+		return false
+	}
+	return true
 }
 
 // ctes reads the common table expressions of a query. Each sees those before it; a recursive one sees
@@ -222,7 +247,12 @@ func (w *walker) end(o *object) {
 	if o.class != "" {
 		w.levels--
 	}
+	w.label(o)
 	switch o.class {
+	case "COLUMN_REF":
+		if len(o.columns) > 2 {
+			w.qualified = append(w.qualified, column{names: o.columns, at: o.at})
+		}
 	case "FUNCTION":
 		if o.under == "function" {
 			w.refuse(w.names.builtin.callTable(o.function))
@@ -243,7 +273,27 @@ func (w *walker) end(o *object) {
 	}
 }
 
+// label notes which tables are in the name that DuckDB gives to an expression without an alias.
+func (w *walker) label(o *object) {
+	depth := 0
+	switch {
+	case o.class == "FUNCTION" && sqltext.Fold(o.function) == "alias":
+		depth = unknownDepth
+	case o.alias != "" || o.class == "" || o.class == "STAR":
+	case o.under == "select_list":
+		depth = w.queries
+	case o.under == "aggregates":
+		depth = w.queries + 1
+	}
+	for i := o.mark; depth > 0 && i < len(w.tables); i++ {
+		w.tables[i].named(depth)
+	}
+}
+
 func (w *walker) endNode(o *object) {
+	if o.kind == "SELECT_NODE" {
+		w.queries--
+	}
 	switch o.kind {
 	case "SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE":
 		if o.kind == "RECURSIVE_CTE_NODE" {
@@ -254,7 +304,7 @@ func (w *walker) endNode(o *object) {
 		w.tables = append(append(w.tables[:o.mark], inner...), o.outer...)
 	case "BASE_TABLE":
 		t := Table{Catalog: o.catalog, Schema: o.schema, Name: o.table, Privilege: "select"}
-		w.tables = append(w.tables, reference{table: t, fixed: o.at})
+		w.tables = append(w.tables, reference{table: t, at: o.at, alias: o.alias, past: o.past, fixed: o.past})
 	case "SHOW_REF":
 		w.show(o)
 	case "UNBOUND_TYPE_INFO":
@@ -267,11 +317,12 @@ func (w *walker) endNode(o *object) {
 func (w *walker) show(o *object) {
 	for i := o.mark; i < len(w.tables); i++ {
 		w.tables[i].fixed = true
+		w.tables[i].shown = true
 	}
 	switch {
 	case (o.show == "DESCRIBE" || o.show == "SUMMARY") && o.table == "":
 	case o.show == "SHOW_UNQUALIFIED" && o.table == `"tables"`:
-		w.tables = append(w.tables, reference{fixed: true, table: Table{
+		w.tables = append(w.tables, reference{fixed: true, at: -1, table: Table{
 			Schema: informationSchema, Name: "tables", Privilege: "select"}})
 	case o.show == "SHOW_FROM":
 		parts := []string{o.schema}
@@ -280,7 +331,7 @@ func (w *walker) show(o *object) {
 		}
 		t, refusal := w.names.schema(parts, "select")
 		w.refuse(refusal)
-		w.tables = append(w.tables, reference{fixed: true, table: Table{
+		w.tables = append(w.tables, reference{fixed: true, at: -1, table: Table{
 			Catalog: t.Catalog, Schema: t.Schema, Name: "", Privilege: "select"}})
 	default:
 		w.refuse(refuse(NotAllowed, "SHOW %s is not allowed; SHOW TABLES, SHOW TABLES FROM schema, DESCRIBE table and "+
