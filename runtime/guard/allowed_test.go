@@ -34,7 +34,7 @@ func statements(t testing.TB, name string) []string {
 }
 
 // instance is an empty DuckDB.
-func instance(t *testing.T) *parser {
+func instance(t testing.TB) *parser {
 	t.Helper()
 	var db duckdb.Database
 	if duckdb.Open(":memory:", &db) != duckdb.StateSuccess {

@@ -79,7 +79,7 @@ func TestCheckSaysWhatAStatementIs(t *testing.T) {
 		"create temp table a as from b": {Class: wire.DDL, Kind: CreateTableAs, Temporary: true, Leaves: true,
 			Tables: []Table{table("a", "create"), table("b", "select")}},
 		"create or replace view a as from b": {Class: wire.DDL, Kind: CreateView,
-			SQL: `create or replace view a as from "lake"."main".b`,
+			SQL:    `create or replace view a as from "lake"."main".b`,
 			Tables: []Table{table("a", "create"), table("a", "drop"), table("b", "select")}},
 		"drop schema lake.s":          {Class: wire.DDL, Kind: DropSchema, Tables: []Table{{Catalog: "lake", Schema: "s", Privilege: "drop"}}},
 		"begin":                       {Class: wire.Transaction, Kind: Begin},

@@ -156,7 +156,7 @@ func (r *policyReader) offset(v map[string]any) int {
 func (r *policyReader) table(v map[string]any, l *layer) bool {
 	t := Table{Catalog: text(v, "catalog_name"), Schema: text(v, "schema_name"), Name: text(v, "table_name")}
 	first, end, ok := r.words.name(r.offset(v), t.written())
-	if !ok || t.Schema == "" || t.Catalog != "" && sqltext.Fold(t.Catalog) != sqltext.Fold(r.catalog) ||
+	if !ok || t.Schema == "" || sqltext.Fold(t.Schema) == informationSchema || t.Catalog != "" && sqltext.Fold(t.Catalog) != sqltext.Fold(r.catalog) ||
 		t.Catalog == "" && sqltext.Fold(t.Schema) == sqltext.Fold(r.catalog) {
 		return false
 	}
