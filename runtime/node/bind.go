@@ -83,7 +83,7 @@ func (q *cursor) bind(values []duck.Value) error {
 			return faultf(codes.InvalidArgument, "", "parameter %d is no value", i+1)
 		}
 		if duck.BindValue(q.stmt, duck.IdxT(i+1), v) == duck.StateError {
-			return kindFault("Invalid Input", "bind parameter: "+duck.PrepareError(q.stmt))
+			return q.veil.over(kindFault("Invalid Input", "bind parameter: "+duck.PrepareError(q.stmt)))
 		}
 	}
 	return nil
@@ -111,7 +111,7 @@ func (q *cursor) bindExact(ctx context.Context, values []duck.Value) error {
 	if exact == 0 || len(values) != int(duck.NParams(q.stmt)) {
 		return q.bind(values)
 	}
-	cast, err := q.conn.prepare(ctx, "SELECT "+strings.Join(casts, ", "))
+	cast, err := q.conn.prepareVeiled(ctx, "SELECT "+strings.Join(casts, ", "), q.veil)
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (q *cursor) parameterSchema() (*arrow.Schema, error) {
 			schema, err := arrowSchema(options, []duck.LogicalType{t}, []string{name})
 			if err != nil {
 				duck.DestroyLogicalType(&t)
-				return nil, err
+				return nil, q.veil.over(err)
 			}
 			fields[i] = schema.Field(0)
 		}

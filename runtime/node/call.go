@@ -2,18 +2,15 @@ package node
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/qod-io/qod/runtime/guard"
 	"github.com/qod-io/qod/runtime/wire"
 )
-
-// maxPermissionSets bounds how many permission sets are remembered.
-const maxPermissionSets = 1024
 
 type callKey struct{}
 
@@ -21,8 +18,8 @@ type callKey struct{}
 type call struct {
 	wire.Assertion
 	sealedPermissions []byte
-	// permissions reads the set in force, for the handlers that need it.
-	permissions func() (wire.Permissions, error)
+	// rights reads the permission set in force, for the handlers that need it.
+	rights func(context.Context) (*guard.Rights, error)
 
 	mu      sync.Mutex
 	trailer metadata.MD
@@ -65,41 +62,10 @@ func (s *server) identify(ctx context.Context) (*call, error) {
 	if sets := md.Get(wire.PermissionsKey); len(sets) == 1 {
 		c.sealedPermissions = []byte(sets[0])
 	}
-	c.permissions = func() (wire.Permissions, error) { return s.permissions.of(c, s.keys.Load()) }
+	c.rights = func(ctx context.Context) (*guard.Rights, error) {
+		return s.permissions.of(ctx, c, s.keys.Load(), func(ctx context.Context, p wire.Permissions) (*guard.Rights, error) {
+			return s.guard.Rights(ctx, p, s.cfg.Lake.Name)
+		})
+	}
 	return c, nil
-}
-
-// permissionSets remembers permission sets by their hash.
-type permissionSets struct {
-	mu     sync.Mutex
-	byHash map[string]wire.Permissions
-	order  []string
-}
-
-// of returns the permission set of a call: as remembered, or as the call carries it. When it is neither,
-// the edge is asked for it.
-func (p *permissionSets) of(c *call, keys *wire.Keyring) (wire.Permissions, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if set, ok := p.byHash[c.Permissions]; ok {
-		return set, nil
-	}
-	if len(c.sealedPermissions) == 0 {
-		return wire.Permissions{}, faultf(codes.FailedPrecondition, wire.NeedPermissions,
-			"%s %s", wire.NeedPermissions, c.Permissions)
-	}
-	var set wire.Permissions
-	if err := keys.Open(wire.PurposePermissions, c.sealedPermissions, &set); err != nil {
-		return wire.Permissions{}, faultf(codes.Unauthenticated, "", "the permission set is not of this pool")
-	}
-	if set.Hash() != c.Permissions {
-		return wire.Permissions{}, faultf(codes.Unauthenticated, "", "the permission set is not the asserted one")
-	}
-	if len(p.order) == maxPermissionSets {
-		delete(p.byHash, p.order[0])
-		p.order = slices.Delete(p.order, 0, 1)
-	}
-	p.byHash[c.Permissions] = set
-	p.order = append(p.order, c.Permissions)
-	return set, nil
 }

@@ -3,7 +3,7 @@ package node
 import (
 	"context"
 	"errors"
-	"fmt"
+	"strings"
 
 	"google.golang.org/grpc/codes"
 
@@ -12,7 +12,10 @@ import (
 )
 
 // statement is a statement that the guard let through.
-type statement struct{ guard.Statement }
+type statement struct {
+	guard.Statement
+	text string // as the client sent it
+}
 
 // reads says whether the statement can be run again without harm, and so is run when it is fetched.
 func (st statement) reads() bool { return st.ReadOnly }
@@ -32,42 +35,41 @@ func (st statement) answersNothing() bool { return st.Class == wire.Transaction 
 
 // internal is a statement of the node's own.
 func internal(sql string, class wire.Class, kind guard.Kind, leaves bool) statement {
-	return statement{guard.Statement{SQL: sql, Class: class, Kind: kind, Leaves: leaves}}
+	return statement{Statement: guard.Statement{SQL: sql, Class: class, Kind: kind, Leaves: leaves}}
 }
 
-// checker asks the guard on behalf of the node.
-type checker struct {
-	guard *guard.Guard
-	lake  wire.Lake
-}
-
-func newChecker(lake wire.Lake) (*checker, error) {
-	g, err := guard.New(guard.Config{})
-	if err != nil {
-		return nil, fmt.Errorf("open guard: %w", err)
-	}
-	return &checker{guard: g, lake: lake}, nil
-}
-
-func (k *checker) close() { k.guard.Close() }
-
-// check asks the guard about a statement on behalf of the caller, with the permissions of this moment.
-func (s *server) check(ctx context.Context, c *call, sql string, prepared bool) (statement, error) {
-	permissions, err := c.permissions()
+// check asks the guard about a statement on behalf of the caller, with the rights of this moment, where
+// names mean what m says.
+func (s *server) check(ctx context.Context, c *call, sql string, prepared bool, m *names) (statement, error) {
+	rights, err := c.rights(ctx)
 	if err != nil {
 		return statement{}, err
 	}
-	rights, err := s.checker.guard.Rights(ctx, permissions, s.cfg.Lake.Name)
-	if err != nil {
-		return statement{}, fmt.Errorf("read permissions: %w", err)
-	}
-	st, err := s.checker.guard.Check(ctx, sql, guard.Scope{
-		Catalog: s.cfg.Lake.Name, Rights: rights, Prepared: prepared,
+	st, err := s.guard.Check(ctx, sql, guard.Scope{
+		Catalog: s.cfg.Lake.Name, Path: m.path, Temporary: m.temporary, Rights: rights, Prepared: prepared,
 	})
 	if err != nil {
 		return statement{}, guardFault(err)
 	}
-	return statement{st}, nil
+	if err := readablePath(st); err != nil {
+		return statement{}, err
+	}
+	return statement{Statement: st, text: sql}, nil
+}
+
+// readablePath refuses to put a session into a schema whose name would make the engine's text of the
+// search path ambiguous.
+func readablePath(st guard.Statement) error {
+	if st.Class != wire.Setting {
+		return nil
+	}
+	for _, t := range st.Tables {
+		if strings.ContainsAny(t.Catalog+t.Schema+t.Name, `",`) {
+			return faultf(codes.InvalidArgument, "", "a schema with a comma or a quote in its name cannot be the default: "+
+				"write schema.table instead")
+		}
+	}
+	return nil
 }
 
 func guardFault(err error) error {
@@ -85,10 +87,4 @@ func guardFault(err error) error {
 		return faultf(code, wire.Denied, "%s", refusal.Message)
 	}
 	return err
-}
-
-// reach says whether the caller may see anything of the lake.
-func (s *server) reach(ctx context.Context, p wire.Permissions) bool {
-	rights, err := s.checker.guard.Rights(ctx, p, s.cfg.Lake.Name)
-	return err == nil && !rights.Empty()
 }

@@ -21,18 +21,24 @@ type cursor struct {
 	result  duck.Result
 	options duck.ArrowOptions
 	schema  *arrow.Schema // of the result, once started
+	veil    veil          // over every error of the engine that the cursor returns
+	columns []string      // of the result, where they are not to be named by the SQL that runs; else nil
 }
 
-// prepare parses and binds one statement. It runs nothing.
+// prepare parses and binds one statement of the node's own. It runs nothing.
 func (c *conn) prepare(ctx context.Context, sql string) (*cursor, error) {
+	return c.prepareVeiled(ctx, sql, veil{})
+}
+
+func (c *conn) prepareVeiled(ctx context.Context, sql string, v veil) (*cursor, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	q := &cursor{conn: c}
+	q := &cursor{conn: c, veil: v}
 	var state duck.State
 	c.during(ctx, func() { state = duck.Prepare(c.c, sql, &q.stmt) })
 	if state == duck.StateError {
-		err := messageFault(ctx, duck.PrepareError(q.stmt))
+		err := v.over(messageFault(ctx, duck.PrepareError(q.stmt)))
 		q.close()
 		return nil, err
 	}
@@ -42,7 +48,7 @@ func (c *conn) prepare(ctx context.Context, sql string) (*cursor, error) {
 // prepareChecked is prepare for a statement that the guard let through. What the engine takes for another
 // kind of statement than the guard did is refused.
 func (c *conn) prepareChecked(ctx context.Context, st statement) (*cursor, error) {
-	q, err := c.prepare(ctx, st.SQL)
+	q, err := c.prepareVeiled(ctx, st.SQL, st.veil())
 	if err != nil {
 		return nil, err
 	}
@@ -50,6 +56,13 @@ func (c *conn) prepareChecked(ctx context.Context, st statement) (*cursor, error
 		q.close()
 		return nil, faultf(codes.PermissionDenied, wire.Denied,
 			"the statement was checked as %s, and the engine takes it for another kind (%d)", st.Kind, kind)
+	}
+	if st.Original == "" {
+		return q, nil
+	}
+	if err := q.nameColumns(ctx, st.Original); err != nil {
+		q.close()
+		return nil, err
 	}
 	return q, nil
 }
@@ -82,10 +95,15 @@ func (q *cursor) preparedSchema() (*arrow.Schema, error) {
 			return nil, nil
 		}
 	}
+	names, err := q.renamed(names)
+	if err != nil {
+		return nil, err
+	}
 	var options duck.ArrowOptions
 	duck.ConnectionGetArrowOptions(q.conn.c, &options)
 	defer duck.DestroyArrowOptions(&options)
-	return arrowSchema(options, types, names)
+	schema, err := arrowSchema(options, types, names)
+	return schema, q.veil.over(err)
 }
 
 // start runs the statement with what is bound. A streaming result is made as it is read; any other
@@ -103,11 +121,11 @@ func (q *cursor) start(ctx context.Context, streaming bool) error {
 		}
 	})
 	if state == duck.StateError {
-		return messageFault(ctx, duck.PendingError(q.pending))
+		return q.veil.over(messageFault(ctx, duck.PendingError(q.pending)))
 	}
 	q.conn.during(ctx, func() { state = duck.ExecutePending(q.pending, &q.result) })
 	if state == duck.StateError {
-		return resultFault(ctx, &q.result)
+		return q.veil.over(resultFault(ctx, &q.result))
 	}
 	q.options = duck.ResultGetArrowOptions(&q.result)
 	schema, err := q.resultSchema()
@@ -124,7 +142,12 @@ func (q *cursor) resultSchema() (*arrow.Schema, error) {
 		names[i] = duck.ColumnName(&q.result, i)
 		types[i] = duck.ColumnLogicalType(&q.result, i)
 	}
-	return arrowSchema(q.options, types, names)
+	names, err := q.renamed(names)
+	if err != nil {
+		return nil, err
+	}
+	schema, err := arrowSchema(q.options, types, names)
+	return schema, q.veil.over(err)
 }
 
 // next returns the next rows, or nil at the end. The caller releases what it gets.
@@ -137,7 +160,7 @@ func (q *cursor) next(ctx context.Context) (arrow.RecordBatch, error) {
 	if chunk.Ptr == nil {
 		// The end of the rows and an error look the same here; only the result tells.
 		if message := duck.ResultError(&q.result); message != "" {
-			return nil, resultFault(ctx, &q.result)
+			return nil, q.veil.over(resultFault(ctx, &q.result))
 		}
 		return nil, nil
 	}
@@ -145,7 +168,7 @@ func (q *cursor) next(ctx context.Context) (arrow.RecordBatch, error) {
 	rec, failure := duck.DataChunkToArrowArray(q.options, q.schema, chunk)
 	defer duck.DestroyErrorData(&failure)
 	if rec == nil {
-		return nil, engineFault(duck.ErrorDataMessage(failure))
+		return nil, q.veil.over(engineFault(duck.ErrorDataMessage(failure)))
 	}
 	return rec, nil
 }

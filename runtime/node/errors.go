@@ -24,6 +24,7 @@ type fault struct {
 	reason  wire.Reason
 	message string
 	kind    string // the engine's name of the error, as in "Binder"; empty when it is not the engine's
+	engine  bool   // the message is the engine's
 	// untouched says that the statement was not run, and may be sent again under the same id.
 	untouched bool
 }
@@ -89,7 +90,7 @@ func kindOf(message string) string {
 }
 
 func kindFault(kind, message string) *fault {
-	f := &fault{code: codes.Unknown, message: message, kind: kind}
+	f := &fault{code: codes.Unknown, message: message, kind: kind, engine: true}
 	switch kind {
 	case "Parser", "Syntax", "Binder", "Conversion", "Invalid Input", "Out of Range", "Invalid type",
 		"Invalid Type", "Mismatch Type", "Unknown Type", "Decimal", "Divide by Zero", "Expression",

@@ -30,7 +30,7 @@ func (s *server) runOnce(ctx context.Context, l *lane, q query, o *outcome) erro
 	}
 	if err := l.conn.run(context.WithoutCancel(ctx), "COMMIT"); err != nil {
 		_ = l.tidy(ctx, "ROLLBACK")
-		return errNotCommitted(err)
+		return errNotCommitted(q.st.veil().over(err))
 	}
 	return nil
 }

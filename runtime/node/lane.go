@@ -23,13 +23,17 @@ type lane struct {
 	aborted     bool   // and all it can do is to roll back
 	stateful    bool   // settings, temporary objects or prepared names are on the connection
 	gone        bool   // no longer the session's
+	names       *names // what unqualified names mean on the connection; nil: as where nothing was set
 
 	// Of who has the turn.
 	conn    *conn // nil until the first statement
 	dirty   bool  // the connection must not be used by another session
 	torn    bool  // the statement that failed had taken effect in part
 	grip    *grip
-	private bool // not of a session: for one statement
+	private bool            // not of a session: for one statement
+	unsure  bool            // names may not be what they were, and it could not be found out
+	seen    map[string]bool // folded names of temporary objects that a rollback may bring back or take away
+	veil    veilDepth       // the thickest over the statements of the transaction that is open
 }
 
 func (s *server) newLane() *lane {

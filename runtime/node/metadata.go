@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -10,38 +11,45 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql/schema_ref"
 
+	"github.com/qod-io/qod/runtime/guard"
 	"github.com/qod-io/qod/runtime/wire"
 )
 
-// look runs a query about the catalog for a session and returns its rows as text, NULL as "". It runs in
-// the session's lane when nobody is on it, so that it shows what the session did, and else beside it, so
-// that it never waits for a result that is being read.
-func (s *server) look(ctx context.Context, c *call, f func(context.Context, *conn) error) error {
-	permissions, err := c.permissions()
+// look lets f query the catalog for a session. What f finds it may tell only as far as the rights go.
+func (s *server) look(ctx context.Context, c *call, f func(context.Context, *conn, *guard.Rights) error) error {
+	rights, err := c.rights(ctx)
 	if err != nil {
 		return err
 	}
 	c.say(wire.ClassKey, string(wire.Metadata))
-	if !s.reach(ctx, permissions) {
-		return nil
-	}
 	n, done := s.sessions.use(c)
 	defer done()
 	x, finish := s.running.begin(ctx, s.live.Load().StatementTimeout, n.id, c.statementID())
 	defer finish()
+	v := veil{depth: overNames} // the engine may fail on what others have made
+	if rights.Admin() {
+		v.depth = overNothing
+	}
+	return s.note(s.lookOn(x, n, func(ctx context.Context, c *conn) error { return v.over(f(ctx, c, rights)) }))
+}
+
+// lookOn runs f in the session's lane when nobody is on it, so that it shows what the session did, and
+// else beside it, so that it never waits for a result that is being read.
+func (s *server) lookOn(x *execution, n *session, f func(context.Context, *conn) error) error {
 	if l := n.tryMain(); l != nil {
 		defer s.leave(n, l)
 		x.protected.Store(l.open)
-		return s.note(s.settle(n, l, s.planned(x.ctx, l, f)))
+		return s.settle(n, l, s.planned(x.ctx, l, f))
 	}
 	l := s.newLane()
+	var err error
 	if l.conn, err = s.pool.get(x.ctx); err != nil {
-		return s.note(err)
+		return err
 	}
 	err = s.planned(x.ctx, l, f)
 	l.dirty = err != nil
 	s.dissolve(l)
-	return s.note(err)
+	return err
 }
 
 // planned runs f on a lane's connection with the latch on plans.
@@ -74,7 +82,7 @@ func (n *session) tryMain() *lane {
 	return l
 }
 
-// textRows runs a query whose columns are all text.
+// textRows runs a query whose columns are all text, NULL as "".
 func (c *conn) textRows(ctx context.Context, sql string, args ...string) ([][]string, error) {
 	batches, err := c.collect(ctx, sql, args...)
 	if err != nil {
@@ -141,9 +149,17 @@ func (s *server) GetFlightInfoCatalogs(_ context.Context, desc *flight.FlightDes
 	return s.info(desc, schema_ref.Catalogs)
 }
 
-// DoGetCatalogs lists the one catalog there is.
+// DoGetCatalogs lists the one catalog there is, to those who may touch anything in it.
 func (s *server) DoGetCatalogs(ctx context.Context) (*arrow.Schema, <-chan flight.StreamChunk, error) {
-	callOf(ctx).say(wire.ClassKey, string(wire.Metadata))
+	c := callOf(ctx)
+	c.say(wire.ClassKey, string(wire.Metadata))
+	rights, err := c.rights(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if rights.Empty() {
+		return rowsOf(schema_ref.Catalogs, nil)
+	}
 	return rowsOf(schema_ref.Catalogs, [][]string{{s.cfg.Lake.Name}})
 }
 
@@ -152,23 +168,52 @@ func (s *server) GetFlightInfoSchemas(_ context.Context, _ flightsql.GetDBSchema
 	return s.info(desc, schema_ref.DBSchemas)
 }
 
-// DoGetDBSchemas lists the lake's schemas.
+// DoGetDBSchemas lists the lake's schemas in which the caller may see something.
 func (s *server) DoGetDBSchemas(ctx context.Context, cmd flightsql.GetDBSchemas) (*arrow.Schema, <-chan flight.StreamChunk, error) {
 	var rows [][]string
 	if !s.catalogMatches(cmd.GetCatalog(), s.cfg.Lake.Name) {
 		return rowsOf(schema_ref.DBSchemas, nil)
 	}
-	err := s.look(ctx, callOf(ctx), func(ctx context.Context, conn *conn) (err error) {
-		rows, err = conn.textRows(ctx, "SELECT database_name, schema_name FROM duckdb_schemas() "+
+	err := s.look(ctx, callOf(ctx), func(ctx context.Context, conn *conn, rights *guard.Rights) error {
+		all, err := conn.textRows(ctx, "SELECT database_name, schema_name FROM duckdb_schemas() "+
 			"WHERE database_name = $1 AND schema_name LIKE $2 ESCAPE '\\' "+
 			"AND schema_name NOT IN ('information_schema', 'pg_catalog') ORDER BY ALL",
 			s.cfg.Lake.Name, pattern(cmd.GetDBSchemaFilterPattern()))
+		if err != nil {
+			return err
+		}
+		rows, err = s.seenSchemas(ctx, conn, rights, all)
 		return err
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	return rowsOf(schema_ref.DBSchemas, rows)
+}
+
+// seenSchemas returns those rows of schemas that the caller may see: because it has a privilege on every
+// table of the schema, or on one that is there. A grant on tables of all schemas shows none without such
+// a table.
+func (s *server) seenSchemas(ctx context.Context, conn *conn, rights *guard.Rights, schemas [][]string) ([][]string, error) {
+	switch {
+	case rights.Admin():
+		return schemas, nil
+	case rights.Empty(), len(schemas) == 0:
+		return nil, nil
+	}
+	tables, err := conn.textRows(ctx, tablesSQL, s.cfg.Lake.Name, "%", "%")
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	for _, row := range tables {
+		if row[0] == s.cfg.Lake.Name && rights.Sees(row[1], row[2]) {
+			seen[row[1]] = true
+		}
+	}
+	return slices.DeleteFunc(schemas, func(row []string) bool {
+		return !rights.SeesSchema(row[1]) || !(seen[row[1]] || rights.Sees(row[1], "*"))
+	}), nil
 }
 
 // catalogMatches applies a catalog filter: none means every catalog, an empty one those without a name.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/flight"
 
-	"github.com/qod-io/qod/runtime/guard"
 	"github.com/qod-io/qod/runtime/wire"
 )
 
@@ -33,7 +32,7 @@ func (s *server) SetSessionOptions(ctx context.Context, request *flight.SetSessi
 			}
 		case optionSchema:
 			err = s.useSchema(ctx, c, value.GetStringValue())
-			if err != nil && asFault(err).reason != "" {
+			if err != nil && asFault(err).reason != "" && asFault(err).reason != wire.Denied {
 				return nil, err // not the value's fault
 			}
 		default:
@@ -62,8 +61,11 @@ func (s *server) useSchema(ctx context.Context, c *call, schema string) error {
 	}
 	lake := s.cfg.Lake
 	lake.DefaultSchema = schema
-	st := internal(home(lake), wire.Setting, guard.Use, true)
-	_, err := s.once(ctx, c, n, query{st: st})
+	q, err := s.ask(ctx, c, home(lake), "", false)
+	if err != nil {
+		return err
+	}
+	_, err = s.once(ctx, c, n, q)
 	return err
 }
 

@@ -166,7 +166,7 @@ func (s *server) CreatePreparedStatement(ctx context.Context, request flightsql.
 		result.DatasetSchema = described.schema
 	}
 	result.Handle, err = s.mint(c, wire.Handle{
-		Kind: wire.Prepared, Statement: newID(), SQL: q.text, Transaction: q.transaction, ReadOnly: q.st.reads(),
+		Kind: wire.Prepared, Statement: newID(), SQL: q.st.text, Transaction: q.transaction, ReadOnly: q.st.reads(),
 	})
 	return result, err
 }
@@ -180,12 +180,11 @@ func (s *server) preparedQuery(ctx context.Context, c *call, sealed []byte) (que
 	if h.Transaction != "" && !s.here(h) {
 		return query{}, h, errTransactionLost("the node of the transaction was replaced")
 	}
-	st, err := s.check(ctx, c, h.SQL, true)
+	q, err := s.ask(ctx, c, h.SQL, h.Transaction, true)
 	if err != nil {
 		return query{}, h, err
 	}
-	c.say(wire.ClassKey, string(st.Class))
-	q := query{text: h.SQL, st: st, transaction: h.Transaction, bind: h.Bind}
+	q.bind = h.Bind
 	if h.Bind == "" {
 		q.bind = h.Statement // the last bind under the handle that was never replaced, if any
 		n, done := s.sessions.use(c)

@@ -29,7 +29,7 @@ func (s *server) read(ctx context.Context, c *call, q query, id string, out sink
 	defer release()
 	x, finish := s.running.begin(ctx, s.live.Load().StatementTimeout, n.id, c.statementID(), id)
 	defer finish()
-	rows, err := s.readOn(x, n, q, out)
+	rows, err := s.readOn(x, c, n, q, out)
 	o := &outcome{id: c.statementID(), session: n.id, class: q.st.Class, rows: rows}
 	if err = s.note(err); err != nil {
 		o.err = asFault(err)
@@ -40,7 +40,7 @@ func (s *server) read(ctx context.Context, c *call, q query, id string, out sink
 	return err
 }
 
-func (s *server) readOn(x *execution, n *session, q query, out sink) (int64, error) {
+func (s *server) readOn(x *execution, c *call, n *session, q query, out sink) (int64, error) {
 	l, err := s.enter(x.ctx, n, q.transaction, false)
 	if err != nil {
 		return 0, err
@@ -48,6 +48,9 @@ func (s *server) readOn(x *execution, n *session, q query, out sink) (int64, err
 	defer s.leave(n, l)
 	x.protected.Store(l.open || q.transaction != "")
 	if err := s.ready(x.ctx, n, l, q.st); err != nil {
+		return 0, s.settle(n, l, err)
+	}
+	if err := s.agree(x.ctx, c, n, l, &q); err != nil {
 		return 0, s.settle(n, l, err)
 	}
 	// Outside a transaction, one that can only read: what the guard may have missed cannot write, and
@@ -147,12 +150,11 @@ func (s *server) fetch(ctx context.Context, c *call, h wire.Handle, out sink) er
 	if !h.ReadOnly && !s.here(h) {
 		return errTransactionLost("the node of the result was replaced")
 	}
-	st, err := s.check(ctx, c, h.SQL, true)
+	q, err := s.ask(ctx, c, h.SQL, h.Transaction, true)
 	if err != nil {
 		return err
 	}
-	c.say(wire.ClassKey, string(st.Class))
-	q := query{text: h.SQL, st: st, transaction: h.Transaction, bind: h.Bind}
+	q.bind = h.Bind
 	if q.parameters, err = s.boundOf(c, h); err != nil {
 		return err
 	}

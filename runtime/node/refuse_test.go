@@ -8,7 +8,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 	"google.golang.org/grpc/codes"
 
 	"github.com/qod-io/qod/runtime/guard"
@@ -240,32 +239,5 @@ func TestBegin(t *testing.T) {
 	}
 	if err := l.begin(t.Context(), "BEGIN"); err == nil || !l.dirty {
 		t.Errorf("the second: %v, dirty %v", err, l.dirty)
-	}
-}
-
-func TestMetadataNeedsTheWholeCatalog(t *testing.T) {
-	n := startNode(t, newLake(t))
-	n.client("s1").exec("CREATE TABLE t (i INTEGER)")
-	tests := map[string]struct {
-		grants []wire.Permission
-		rows   int
-	}{
-		"all on the catalog":     {[]wire.Permission{{Catalog: "sales-eu", Schema: "*", Table: "*", Privileges: []string{"all"}}}, 1},
-		"all on another catalog": {[]wire.Permission{{Catalog: "other", Schema: "*", Table: "*", Privileges: []string{"all"}}}, 0},
-		"a privilege":            {[]wire.Permission{{Catalog: "sales-eu", Schema: "*", Table: "*", Privileges: []string{"select"}}}, 0},
-		"a schema":               {[]wire.Permission{{Catalog: "sales-eu", Schema: "main", Table: "*", Privileges: []string{"all"}}}, 0},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			c := n.clientAs(newID(), wire.Permissions{Grants: test.grants})
-			info, err := c.GetTables(t.Context(), &flightsql.GetTablesOpts{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			rows, err := c.rows(info)
-			if err != nil || len(rows) != test.rows {
-				t.Errorf("got %v, %v, want %d tables", rows, err, test.rows)
-			}
-		})
 	}
 }

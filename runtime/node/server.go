@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	duck "github.com/duckdb/duckdb-go-bindings"
 
+	"github.com/qod-io/qod/runtime/guard"
 	"github.com/qod-io/qod/runtime/wire"
 )
 
@@ -32,7 +33,8 @@ type server struct {
 	incarnation string
 	log         *slog.Logger
 	engine      *engine
-	checker     *checker
+	guard       *guard.Guard
+	home        *names // on a connection on which nothing was set
 	keys        atomic.Pointer[wire.Keyring]
 	live        atomic.Pointer[wire.Live]
 	pool        *pool
@@ -56,7 +58,7 @@ func newServer(cfg wire.NodeConfig, e *engine, log *slog.Logger) (*server, error
 	if err != nil {
 		return nil, fmt.Errorf("make server: %w", err)
 	}
-	checker, err := newChecker(cfg.Lake)
+	checker, err := guard.New(guard.Config{})
 	if err != nil {
 		return nil, fmt.Errorf("make server: %w", err)
 	}
@@ -65,13 +67,14 @@ func newServer(cfg wire.NodeConfig, e *engine, log *slog.Logger) (*server, error
 		incarnation: newID(),
 		log:         log,
 		engine:      e,
-		checker:     checker,
+		guard:       checker,
+		home:        homeNames(cfg.Lake),
 		changes:     newChanges(),
 		plans:       newPlans(),
 		sessions:    newSessions(),
 		running:     &running{all: map[*execution]struct{}{}},
 		outcomes:    &outcomes{byID: map[string]*outcome{}},
-		permissions: &permissionSets{byHash: map[string]wire.Permissions{}},
+		permissions: newPermissionSets(),
 		stats:       newTally(),
 		health:      &health{},
 		started:     time.Now(),
@@ -98,6 +101,6 @@ func (s *server) note(err error) error {
 
 // close lets go of everything. No call is in progress.
 func (s *server) close() {
-	s.checker.close()
+	s.guard.Close()
 	s.pool.close()
 }

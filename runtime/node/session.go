@@ -1,7 +1,6 @@
 package node
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -105,19 +104,10 @@ func (n *session) forgive(id string) {
 }
 
 // left notes that a statement left state on the session's lane.
-func (n *session) left(ctx context.Context, l *lane, st statement) {
-	schema := ""
-	if st.Class == wire.Setting {
-		if rows, err := l.conn.textRows(ctx, "SELECT current_schema()"); err == nil && len(rows) == 1 {
-			schema = rows[0][0]
-		}
-	}
+func (n *session) left(l *lane) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	l.stateful = true
-	if schema != "" {
-		n.schema = schema
-	}
 }
 
 // setLast remembers how a statement ended, without what it returned.
@@ -137,7 +127,7 @@ func (n *session) end(id string) {
 
 // transactionEnded notes that the transaction of a lane is over. mu is held.
 func (n *session) transactionEnded(l *lane) {
-	l.open, l.aborted = false, false
+	l.open, l.aborted, l.veil = false, false, overNothing
 	if l.transaction == "" {
 		return
 	}

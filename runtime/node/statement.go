@@ -15,27 +15,34 @@ import (
 	"github.com/qod-io/qod/runtime/wire"
 )
 
-// query is a statement on its way: what the client sent, what the guard made of it, and where it is to run.
+// query is a statement on its way: what the guard made of it, and where it is to run.
 type query struct {
-	text        string // as the client sent it
 	st          statement
+	prepared    bool   // checked as one that may have parameters
+	names       *names // by which it was checked
 	transaction string // id of a transaction of the protocol, or ""
 	bind        string // id of bound parameters, or ""
 	parameters  *parameters
 }
 
-// question checks a statement and says its class in the trailer.
+// question checks a statement in a transaction of the protocol, if any.
 func (s *server) question(ctx context.Context, c *call, sql string, transaction []byte, prepared bool) (query, error) {
 	id, err := s.transactionOf(c, transaction)
 	if err != nil {
 		return query{}, err
 	}
-	st, err := s.check(ctx, c, sql, prepared)
-	if err != nil {
+	return s.ask(ctx, c, sql, id, prepared)
+}
+
+// ask checks a statement by what names mean where it is going to run, and says its class in the trailer.
+func (s *server) ask(ctx context.Context, c *call, sql, transaction string, prepared bool) (query, error) {
+	q := query{prepared: prepared, names: s.meaning(c.Session, transaction), transaction: transaction}
+	var err error
+	if q.st, err = s.check(ctx, c, sql, prepared, q.names); err != nil {
 		return query{}, err
 	}
-	c.say(wire.ClassKey, string(st.Class))
-	return query{text: sql, st: st, transaction: id}, nil
+	c.say(wire.ClassKey, string(q.st.Class))
+	return q, nil
 }
 
 // GetFlightInfoStatement prepares a read, and runs anything else.
@@ -62,7 +69,7 @@ func (s *server) flightInfo(ctx context.Context, c *call, q query, desc *flight.
 			return nil, err
 		}
 		schema = described.schema
-		h.SQL, h.Bind, h.Transaction = q.text, q.bind, q.transaction
+		h.SQL, h.Bind, h.Transaction = q.st.text, q.bind, q.transaction
 		h.ReadOnly = q.transaction == "" && !n.pinned()
 	} else {
 		o, err := s.once(ctx, c, n, q)
@@ -163,6 +170,9 @@ func (s *server) describe(ctx context.Context, c *call, n *session, q query) (de
 	if err := s.ready(x.ctx, n, l, looking); err != nil {
 		return description{}, s.note(err)
 	}
+	if err := s.agree(x.ctx, c, n, l, &q); err != nil {
+		return description{}, s.note(err)
+	}
 	plan, err := s.planning(x.ctx, l)
 	if err != nil {
 		return description{}, err
@@ -258,36 +268,44 @@ func (s *server) once(ctx context.Context, c *call, n *session, q query) (*outco
 		return nil, err
 	}
 	defer release()
-	o, err := s.recorded(ctx, c, n, q.st, func(x *execution, o *outcome) error {
-		if q.st.NoOp {
-			o.schema = controlSchema()
-			return nil
-		}
-		l, err := s.enter(x.ctx, n, q.transaction, q.st.leaves())
-		if err != nil {
-			return err
-		}
-		defer s.leave(n, l)
-		x.protected.Store(l.open || q.transaction != "")
-		if err := s.ready(x.ctx, n, l, q.st); err != nil {
-			return s.settle(n, l, err)
-		}
-		if q.st.Class == wire.Transaction {
-			o.schema = controlSchema()
-			return s.control(x.ctx, n, l, q.st)
-		}
-		err = s.runOnce(x.ctx, l, q, o)
-		l.dirty = l.dirty || x.ctx.Err() != nil || (err != nil && q.st.leaves())
-		if err == nil && q.st.leaves() {
-			n.left(x.ctx, l, q.st)
-		}
-		return s.settle(n, l, err)
-	})
+	o, err := s.recorded(ctx, c, n, q.st, func(x *execution, o *outcome) error { return s.onceOn(x, c, n, q, o) })
 	if err != nil {
 		return nil, err
 	}
 	c.say(wire.RowsKey, strconv.FormatInt(o.rows, 10))
 	return o, o.error()
+}
+
+// onceOn runs the statement on the lane it belongs on.
+func (s *server) onceOn(x *execution, c *call, n *session, q query, o *outcome) error {
+	if q.st.NoOp {
+		o.schema = controlSchema()
+		return nil
+	}
+	l, err := s.enter(x.ctx, n, q.transaction, q.st.leaves())
+	if err != nil {
+		return err
+	}
+	defer s.leave(n, l)
+	x.protected.Store(l.open || q.transaction != "")
+	if err := s.ready(x.ctx, n, l, q.st); err != nil {
+		return s.settle(n, l, err)
+	}
+	if q.st.Class == wire.Transaction {
+		o.schema = controlSchema()
+		return s.control(x.ctx, n, l, q.st)
+	}
+	if err := s.agree(x.ctx, c, n, l, &q); err != nil {
+		return s.settle(n, l, err)
+	}
+	err = s.runOnce(x.ctx, l, q, o)
+	l.dirty = l.dirty || x.ctx.Err() != nil || (err != nil && q.st.leaves())
+	if err == nil && q.st.leaves() {
+		n.left(l)
+	}
+	err = s.settle(n, l, err)
+	s.learn(x.ctx, n, l, q.st)
+	return err
 }
 
 // error is how the statement failed, or nil.

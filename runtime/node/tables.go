@@ -9,6 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/flight"
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql/schema_ref"
+
+	"github.com/qod-io/qod/runtime/guard"
 )
 
 // Types of tables, as Flight SQL names them.
@@ -42,7 +44,8 @@ func tablesSchema(cmd flightsql.GetTables) *arrow.Schema {
 	return schema_ref.Tables
 }
 
-// DoGetTables lists the tables and views of the lake and the temporary ones of the session.
+// DoGetTables lists the tables and views of the lake that the caller may see, with the columns that it may
+// see, and the temporary ones of its session.
 func (s *server) DoGetTables(ctx context.Context, cmd flightsql.GetTables) (*arrow.Schema, <-chan flight.StreamChunk, error) {
 	schema := tablesSchema(cmd)
 	types := slices.Clone(cmd.GetTableTypes())
@@ -52,14 +55,15 @@ func (s *server) DoGetTables(ctx context.Context, cmd flightsql.GetTables) (*arr
 		}
 	}
 	var rows [][]string
-	err := s.look(ctx, callOf(ctx), func(ctx context.Context, conn *conn) error {
+	err := s.look(ctx, callOf(ctx), func(ctx context.Context, conn *conn, rights *guard.Rights) error {
 		args := []string{s.cfg.Lake.Name, pattern(cmd.GetDBSchemaFilterPattern()), pattern(cmd.GetTableNameFilterPattern())}
 		found, err := conn.textRows(ctx, tablesSQL, args...)
 		if err != nil {
 			return err
 		}
 		for _, row := range found {
-			if s.catalogMatches(cmd.GetCatalog(), row[0]) && (len(types) == 0 || slices.Contains(types, row[3])) {
+			seen := own(row[0]) || rights.Sees(row[1], row[2])
+			if seen && s.catalogMatches(cmd.GetCatalog(), row[0]) && (len(types) == 0 || slices.Contains(types, row[3])) {
 				rows = append(rows, row)
 			}
 		}
@@ -70,6 +74,9 @@ func (s *server) DoGetTables(ctx context.Context, cmd flightsql.GetTables) (*arr
 		if err != nil {
 			return err
 		}
+		columns = slices.DeleteFunc(columns, func(row []string) bool {
+			return !own(row[0]) && !rights.SeesColumn(row[1], row[2], row[3])
+		})
 		return conn.addSchemas(ctx, rows, columns)
 	})
 	if err != nil {
@@ -77,6 +84,9 @@ func (s *server) DoGetTables(ctx context.Context, cmd flightsql.GetTables) (*arr
 	}
 	return rowsOf(schema, rows)
 }
+
+// own says whether a catalog is the session's own, to which rights do not apply.
+func own(catalog string) bool { return catalog == "temp" }
 
 // addSchemas appends to each row of tables its serialized schema, from rows of columns.
 func (c *conn) addSchemas(ctx context.Context, tables, columns [][]string) error {

@@ -53,7 +53,7 @@ func (s *server) endTransaction(ctx context.Context, n *session, l *lane, commit
 	case commit && !l.aborted:
 		// Never interrupted: the engine may have committed and then say that it was.
 		if err = l.conn.run(context.WithoutCancel(ctx), "COMMIT"); err != nil {
-			err = errNotCommitted(err)
+			err = errNotCommitted(veil{depth: l.veil}.over(err))
 			s.rollBack(ctx, n, l)
 		}
 	case commit:
@@ -66,6 +66,7 @@ func (s *server) endTransaction(ctx context.Context, n *session, l *lane, commit
 	n.transactionEnded(l)
 	n.mu.Unlock()
 	l.grip.release()
+	s.relearn(ctx, n, l)
 	return err
 }
 
@@ -76,7 +77,8 @@ func (s *server) rollBack(ctx context.Context, n *session, l *lane) {
 	if err == nil || asFault(err).kind == "TransactionContext" { // the engine had ended it already
 		return
 	}
-	s.log.WarnContext(ctx, "connection is given up: it cannot roll back", "node", s.cfg.ID, "session", n.id, "error", trim(err.Error()))
+	s.log.WarnContext(ctx, "connection is given up: it cannot roll back", "node", s.cfg.ID, "session", n.id,
+		"error", trim(veil{depth: l.veil}.over(err).Error()))
 	s.pool.put(l.conn, false)
 	l.conn = nil
 	n.mu.Lock()
