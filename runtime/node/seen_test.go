@@ -1,0 +1,162 @@
+package node
+
+import (
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/flight"
+	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/qod-io/qod/runtime/wire"
+)
+
+func grant(catalog, schema, table string, privileges ...string) wire.Permission {
+	return wire.Permission{Catalog: catalog, Schema: schema, Table: table, Privileges: privileges}
+}
+
+// seen is what a session lists of the catalog.
+type seen struct{ Catalogs, Schemas, Tables [][]string }
+
+func (c *client) see() seen {
+	c.n.t.Helper()
+	ctx := c.n.t.Context()
+	return seen{
+		Catalogs: c.listed(c.GetCatalogs(ctx)),
+		Schemas:  c.listed(c.GetDBSchemas(ctx, &flightsql.GetDBSchemasOpts{})),
+		Tables:   c.listed(c.GetTables(ctx, &flightsql.GetTablesOpts{})),
+	}
+}
+
+// TestMetadataShowsWhatMayBeTouched: catalogs, schemas and tables appear only where there is a privilege
+// on something that is there.
+func TestMetadataShowsWhatMayBeTouched(t *testing.T) {
+	n := startNode(t, newLake(t))
+	a := n.client("admin")
+	for _, sql := range []string{
+		"CREATE TABLE orders (i INTEGER)", "CREATE VIEW big AS FROM orders", "CREATE SCHEMA hr", "CREATE TABLE hr.pay (i INTEGER)",
+		"CREATE SCHEMA empty", "CREATE SCHEMA app", "CREATE TABLE app.orders (i INTEGER)",
+	} {
+		a.exec(sql)
+	}
+	catalog := [][]string{{"sales-eu"}}
+	schemas := func(names ...string) (rows [][]string) {
+		for _, name := range names {
+			rows = append(rows, []string{"sales-eu", name})
+		}
+		return rows
+	}
+	var (
+		appOrders = []string{"sales-eu", "app", "orders", "TABLE"}
+		pay       = []string{"sales-eu", "hr", "pay", "TABLE"}
+		big       = []string{"sales-eu", "main", "big", "VIEW"}
+		orders    = []string{"sales-eu", "main", "orders", "TABLE"}
+	)
+	tests := map[string]struct {
+		grants []wire.Permission
+		want   seen
+	}{
+		"everything":      {[]wire.Permission{grant("*", "*", "*", "all")}, seen{catalog, schemas("app", "empty", "hr", "main"), [][]string{appOrders, pay, big, orders}}},
+		"by its name":     {[]wire.Permission{grant("sales-eu", "*", "*", "all")}, seen{catalog, schemas("app", "empty", "hr", "main"), [][]string{appOrders, pay, big, orders}}},
+		"another catalog": {[]wire.Permission{grant("other", "*", "*", "all")}, seen{}},
+		"nothing":         {nil, seen{}},
+		"a table":         {[]wire.Permission{grant("*", "main", "ORDERS", "select")}, seen{catalog, schemas("main"), [][]string{orders}}},
+		"any privilege":   {[]wire.Permission{grant("*", "main", "orders", "insert")}, seen{catalog, schemas("main"), [][]string{orders}}},
+		"a view":          {[]wire.Permission{grant("*", "main", "big", "select")}, seen{catalog, schemas("main"), [][]string{big}}},
+		"a schema":        {[]wire.Permission{grant("*", "hr", "*", "select")}, seen{catalog, schemas("hr"), [][]string{pay}}},
+		"an empty schema": {[]wire.Permission{grant("*", "empty", "*", "create")}, seen{catalog, schemas("empty"), nil}},
+		"a name anywhere": {[]wire.Permission{grant("*", "*", "orders", "select")}, seen{catalog, schemas("app", "main"), [][]string{appOrders, orders}}},
+		"what is not":     {[]wire.Permission{grant("*", "hr", "nope", "select"), grant("*", "gone", "*", "all")}, seen{Catalogs: catalog}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := n.clientAs(newID(), wire.Permissions{Grants: test.grants})
+			if diff := cmp.Diff(test.want, c.see()); diff != "" {
+				t.Errorf("listed (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// columnsOf is the names of the columns that GetTables tells of tables, by table.
+func (c *client) columnsOf(opts *flightsql.GetTablesOpts) map[string][]string {
+	c.n.t.Helper()
+	opts.IncludeSchema = true
+	info, err := c.GetTables(c.n.t.Context(), opts)
+	if err != nil {
+		c.n.t.Fatal(err)
+	}
+	r, err := c.DoGet(c.n.t.Context(), info.Endpoint[0].Ticket)
+	if err != nil {
+		c.n.t.Fatal(err)
+	}
+	defer r.Release()
+	all := map[string][]string{}
+	for r.Next() {
+		b := r.RecordBatch()
+		for i := range int(b.NumRows()) {
+			schema, err := flight.DeserializeSchema(b.Column(4).(*array.Binary).Value(i), allocator())
+			if err != nil {
+				c.n.t.Fatal(err)
+			}
+			key := b.Column(0).ValueStr(i) + "." + b.Column(1).ValueStr(i) + "." + b.Column(2).ValueStr(i)
+			all[key] = nil
+			for _, f := range schema.Fields() {
+				all[key] = append(all[key], f.Name)
+			}
+		}
+	}
+	if err := r.Err(); err != nil {
+		c.n.t.Fatal(err)
+	}
+	return all
+}
+
+// TestMetadataPatternsAndTypes: filters apply to what is seen, and temporary objects are the session's own.
+func TestMetadataPatternsAndTypes(t *testing.T) {
+	n := startNode(t, newLake(t))
+	a := n.client("admin")
+	for _, sql := range []string{
+		"CREATE TABLE a_b (i INTEGER)", "CREATE TABLE axb (i INTEGER)", "CREATE TABLE hidden (i INTEGER)", "CREATE VIEW a_v AS FROM a_b",
+	} {
+		a.exec(sql)
+	}
+	c := n.clientAs("s1", wire.Permissions{Grants: []wire.Permission{
+		grant("*", "main", "a_b", "select"), grant("*", "main", "axb", "select"), grant("*", "main", "a_v", "select"),
+	}})
+	c.exec("CREATE TEMP TABLE a_t (mine INTEGER)")
+	text := func(s string) *string { return &s }
+	tests := map[string]struct {
+		opts *flightsql.GetTablesOpts
+		want []string
+	}{
+		"all":             {&flightsql.GetTablesOpts{}, []string{"sales-eu.main.a_b", "sales-eu.main.a_v", "sales-eu.main.axb", "temp.main.a_t"}},
+		"wildcards":       {&flightsql.GetTablesOpts{TableNameFilterPattern: text("a_b")}, []string{"sales-eu.main.a_b", "sales-eu.main.axb"}},
+		"escaped":         {&flightsql.GetTablesOpts{TableNameFilterPattern: text(`a\_b`)}, []string{"sales-eu.main.a_b"}},
+		"hidden":          {&flightsql.GetTablesOpts{TableNameFilterPattern: text("hid%")}, nil},
+		"schema":          {&flightsql.GetTablesOpts{DbSchemaFilterPattern: text("m_in"), TableNameFilterPattern: text("axb")}, []string{"sales-eu.main.axb"}},
+		"other schema":    {&flightsql.GetTablesOpts{DbSchemaFilterPattern: text("x%")}, nil},
+		"catalog":         {&flightsql.GetTablesOpts{Catalog: text("temp")}, []string{"temp.main.a_t"}},
+		"no catalog":      {&flightsql.GetTablesOpts{Catalog: text("")}, nil},
+		"tables":          {&flightsql.GetTablesOpts{TableTypes: []string{"TABLE"}}, []string{"sales-eu.main.a_b", "sales-eu.main.axb"}},
+		"views":           {&flightsql.GetTablesOpts{TableTypes: []string{"VIEW"}}, []string{"sales-eu.main.a_v"}},
+		"temporary":       {&flightsql.GetTablesOpts{TableTypes: []string{"LOCAL TEMPORARY"}}, []string{"temp.main.a_t"}},
+		"unknown type":    {&flightsql.GetTablesOpts{TableTypes: []string{"SEQUENCE"}}, nil},
+		"views or tables": {&flightsql.GetTablesOpts{TableTypes: []string{"VIEW", "TABLE"}}, []string{"sales-eu.main.a_b", "sales-eu.main.a_v", "sales-eu.main.axb"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, row := range c.listed(c.GetTables(t.Context(), test.opts)) {
+				got = append(got, row[0]+"."+row[1]+"."+row[2])
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("listed (-want +got):\n%s", diff)
+			}
+		})
+	}
+	want := map[string][]string{"sales-eu.main.a_b": {"i"}, "sales-eu.main.axb": {"i"}, "sales-eu.main.a_v": {"i"}, "temp.main.a_t": {"mine"}}
+	if diff := cmp.Diff(want, c.columnsOf(&flightsql.GetTablesOpts{})); diff != "" {
+		t.Errorf("columns (-want +got):\n%s", diff)
+	}
+}
