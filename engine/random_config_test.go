@@ -200,8 +200,8 @@ func (s *sketch) refer(it *item) bool {
 		a := &it.kind.Attrs[i]
 		switch {
 		case a.Ref == "" || a.Mode == schema.Optional && !a.Set() && a.Name != grantee && a.Name != "tenant":
-		case len(a.Literal) > 0 && s.one(4):
-			it.attrs[a.Name] = cty.StringVal(a.Literal[0])
+		case len(a.Literal) > 0 && !a.Set() && s.one(4):
+			it.attrs[a.Name] = cty.StringVal(a.Literal[s.IntN(len(a.Literal))])
 		case !s.point(it, a):
 			return false
 		}
@@ -224,7 +224,10 @@ func (s *sketch) point(it *item, a *schema.Attr) bool {
 			it.refs[a.Name] = append(it.refs[a.Name], number)
 		}
 	}
-	if len(it.refs[a.Name]) == 0 && s.one(2) {
+	switch {
+	case len(a.Literal) > 0 && s.one(3):
+		it.attrs[a.Name] = cty.SetVal([]cty.Value{cty.StringVal(a.Literal[s.IntN(len(a.Literal))])})
+	case len(it.refs[a.Name]) == 0 && s.one(2):
 		it.attrs[a.Name] = cty.SetValEmpty(cty.String)
 	}
 	return true
@@ -277,11 +280,15 @@ func (s *sketch) value(a *schema.Attr) cty.Value {
 	fits := func(v cty.Value) bool { return a.Check == nil || a.Check(v) == nil }
 	candidates := texts()
 	if len(a.OneOf) > 0 {
-		candidates = a.OneOf[:1]
+		candidates = a.OneOf
 	}
 	switch {
 	case a.Set():
-		return cty.SetVal([]cty.Value{cty.StringVal(candidates[0])})
+		list := []cty.Value{cty.StringVal(candidates[s.IntN(len(candidates))])}
+		if s.one(2) {
+			list = append(list, cty.StringVal(candidates[s.IntN(len(candidates))]))
+		}
+		return cty.SetVal(list)
 	case a.Type == cty.Bool:
 		return cty.BoolVal(s.one(2))
 	case a.Type == cty.Number:

@@ -260,13 +260,16 @@ func (w *writer) arguments(it *item, here scope) map[string]string {
 		}
 	}
 	for name, to := range it.refs {
+		a, _ := it.kind.Attr(name)
 		var list []string
+		for _, word := range a.Literals(it.attrs[name]) {
+			list = append(list, quoted(word))
+		}
 		for _, number := range to {
 			text, object := w.reference(w.item(number), here, it)
 			list = append(list, text)
 			implied = implied || object && name != "tenant"
 		}
-		a, _ := it.kind.Attr(name)
 		switch {
 		case a.Set() && len(list) > 0:
 			args[name] = "[" + strings.Join(list, ", ") + "]"

@@ -275,6 +275,9 @@ func (p *passage) checkFresh(desired schema.Desired, want *store.Snapshot) {
 			return
 		}
 	}
+	if keepsCase(desired, want) {
+		return
+	}
 	r := p.realm(memory(p))
 	gone := r.plan(evaluated(p, p.texts[0]), engine.PlanOptions{Mode: plan.Destroy})
 	if gone.Failed() {
@@ -295,6 +298,19 @@ func (p *passage) checkFresh(desired schema.Desired, want *store.Snapshot) {
 	}
 	without := traits{ids: true, secrets: true}
 	same(p, "destroyed and made anew it is another state", state(r.snapshot(), without), state(want, without))
+}
+
+// keepsCase reports whether a name is stored in another case than it is written, as it was first: made anew
+// it has the case of the configuration.
+func keepsCase(desired schema.Desired, stored *store.Snapshot) bool {
+	names := map[string]string{}
+	for _, o := range desired.Objects {
+		names[o.Address] = o.Kind.NameOf(o.Value)
+	}
+	return slices.ContainsFunc(stored.Objects, func(o store.Object) bool {
+		name, written := names[o.Address]
+		return written && name != o.Kind.NameOf(o.Spec)
+	})
 }
 
 // checkBack rolls back. What is given away does not come back, nor do past secrets and protections.

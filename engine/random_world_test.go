@@ -320,7 +320,7 @@ func differing(was, is store.Object, before, after map[string]map[string][]strin
 				iv = a.Default
 			}
 			if to := before[was.ID][name]; a.Ref != "" && len(to) > 0 {
-				if !slices.Equal(to, after[is.ID][name]) {
+				if !slices.Equal(to, after[is.ID][name]) || !slices.Equal(a.Literals(wv), a.Literals(iv)) {
 					list = append(list, name)
 				}
 				continue

@@ -129,10 +129,33 @@ func (k *Kind) Refs(v cty.Value) []Ref {
 // appendRef adds a reference to the object of that name, in what outer says is around it.
 func appendRef(refs []Ref, a *Attr, outer string, name cty.Value) []Ref {
 	text := name.AsString()
-	if slices.Contains(a.Literal, text) {
+	if a.literal(text) {
 		return refs
 	}
 	return append(refs, Ref{Attr: a.Name, To: Addr{Kind: a.Ref, Path: outer + escape(text)}})
+}
+
+func (a *Attr) literal(text string) bool {
+	return len(a.Literal) > 0 && slices.Contains(a.Literal, Fold(text))
+}
+
+// Literals lists, folded and sorted, what a value of the attribute says without referring to an object.
+func (a *Attr) Literals(v cty.Value) []string {
+	if len(a.Literal) == 0 || v == cty.NilVal || v.IsNull() {
+		return nil
+	}
+	items := []cty.Value{v}
+	if a.Set() {
+		items = v.AsValueSlice()
+	}
+	var out []string
+	for _, item := range items {
+		if text := item.AsString(); a.literal(text) {
+			out = append(out, Fold(text))
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // outer is the path of what is around the objects that the attribute a of object names: all but its last part.

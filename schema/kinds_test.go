@@ -202,31 +202,107 @@ func pool(name string, v cty.Value) map[string]cty.Value {
 	return map[string]cty.Value{"tenant": cty.StringVal("acme"), "name": cty.StringVal("bi"), "tenant_db": cty.StringVal("sales"), name: v}
 }
 
-func TestFinePermissionsAreRefused(t *testing.T) {
+// block is what an author writes in a nested block; what is not in set is left out.
+func block(of *schema.Block, set map[string]cty.Value) cty.Value {
+	values := map[string]cty.Value{}
+	for i := range of.Attrs {
+		a := &of.Attrs[i]
+		values[a.Name] = cty.NullVal(a.Type)
+		if v, ok := set[a.Name]; ok {
+			values[a.Name] = v
+		}
+	}
+	return cty.ObjectVal(values)
+}
+
+func words(list ...string) cty.Value {
+	if len(list) == 0 {
+		return cty.SetValEmpty(cty.String)
+	}
+	values := make([]cty.Value, len(list))
+	for i, w := range list {
+		values[i] = cty.StringVal(w)
+	}
+	return cty.SetVal(values)
+}
+
+func TestBlocksOfRoles(t *testing.T) {
+	type set = map[string]cty.Value
+	s := cty.StringVal
+	tests := map[string]struct {
+		block string
+		set   set
+		want  string // "" passes
+	}{
+		"all on everything":    {"permission", set{"privileges": words("all")}, ""},
+		"some on a table":      {"permission", set{"schema": s("main"), "table": s("Orders"), "privileges": words("select", "insert")}, ""},
+		"nothing":              {"permission", set{"privileges": words()}, "name at least one of all, select, insert, update, delete, create, alter or drop"},
+		"no privileges":        {"permission", nil, "privileges is required"},
+		"unknown privilege":    {"permission", set{"privileges": words("selct")}, `"selct" is not known: want all, select, insert, update, delete, create, alter or drop; did you mean "select"?`},
+		"empty name":           {"permission", set{"table": s(" "), "privileges": words("all")}, "a name in SQL is not empty"},
+		"longest name":         {"permission", set{"table": s(strings.Repeat("é", 127)), "privileges": words("all")}, ""},
+		"long name":            {"permission", set{"table": s(strings.Repeat("é", 128)), "privileges": words("all")}, "a name in SQL has at most 255 bytes, and this has 256"},
+		"NUL in a name":        {"permission", set{"schema": s("a\x00"), "privileges": words("all")}, "a name in SQL has no NUL character"},
+		"rows":                 {"row_policy", set{"table": s("*"), "predicate": s("region = current_user")}, ""},
+		"rows of no table":     {"row_policy", set{"predicate": s("true")}, "table is required"},
+		"no predicate":         {"row_policy", set{"table": s("orders")}, "predicate is required"},
+		"empty predicate":      {"row_policy", set{"table": s("orders"), "predicate": s("\t\n ")}, "this is SQL, and not empty"},
+		"longest predicate":    {"row_policy", set{"table": s("orders"), "predicate": s(strings.Repeat("x", 1024))}, ""},
+		"long predicate":       {"row_policy", set{"table": s("orders"), "predicate": s(strings.Repeat("x", 1025))}, "this has at most 1024 bytes, and not 1025"},
+		"a denial":             {"column_policy", set{"table": s("orders"), "column": s("price"), "action": s("deny")}, ""},
+		"a mask":               {"column_policy", set{"table": s("orders"), "column": s("price"), "action": s("mask"), "expression": s("NULL")}, ""},
+		"a mask of nothing":    {"column_policy", set{"table": s("orders"), "column": s("price"), "action": s("mask")}, `action "mask" needs an expression, whose value is in place of the column's`},
+		"a denial with a mask": {"column_policy", set{"table": s("orders"), "column": s("price"), "action": s("deny"), "expression": s("1")}, `action "deny" takes no expression: leave it out, or write action = "mask"`},
+		"an empty mask":        {"column_policy", set{"table": s("orders"), "column": s("price"), "action": s("mask"), "expression": s("")}, "this is SQL, and not empty"},
+		"unknown action":       {"column_policy", set{"table": s("orders"), "column": s("price"), "action": s("hide")}, `"hide" is not known: want deny or mask`},
+		"every table":          {"column_policy", set{"table": s("*"), "column": s("price"), "action": s("deny")}, "a column policy names its table: with * it would be on tables without the column too, and those could not be used"},
+		"every column":         {"column_policy", set{"table": s("orders"), "column": s("*"), "action": s("deny")}, "a column policy names one column: to keep a whole table from somebody, give no permission on it"},
+		"no column":            {"column_policy", set{"table": s("orders"), "action": s("deny")}, "column is required"},
+		"no action":            {"column_policy", set{"table": s("orders"), "column": s("price")}, "action is required"},
+	}
 	role, _ := schema.Lookup("role")
-	block, _ := role.Block("permission")
-	all := cty.SetVal([]cty.Value{cty.StringVal("all")})
-	permission := func(table cty.Value, privileges cty.Value) cty.Value {
-		return cty.ObjectVal(map[string]cty.Value{
-			"catalog": cty.NullVal(cty.String), "schema": cty.NullVal(cty.String), "table": table, "privileges": privileges,
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			of, ok := role.Block(tt.block)
+			if !ok {
+				t.Fatalf("a role has no block %s", tt.block)
+			}
+			v := role.Empty().AsValueMap()
+			v["tenant"], v["name"] = s("acme"), s("r")
+			v[of.Name] = cty.SetVal([]cty.Value{block(of, tt.set)})
+			_, problems := role.Complete(cty.ObjectVal(v))
+			got := ""
+			if len(problems) > 0 {
+				got = problems[0].Message
+			}
+			if got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
 		})
 	}
-	tests := map[string]struct {
-		v    cty.Value
-		good bool
-	}{
-		"all":      {permission(cty.NullVal(cty.String), all), true},
-		"a table":  {permission(cty.StringVal("orders"), all), false},
-		"a select": {permission(cty.NullVal(cty.String), cty.SetVal([]cty.Value{cty.StringVal("select")})), false},
-		"nothing":  {permission(cty.NullVal(cty.String), cty.SetValEmpty(cty.String)), false},
+}
+
+// A virtual role is held by name in every tenant, whatever its case, and refers to nothing; it cannot be made.
+func TestVirtualRoles(t *testing.T) {
+	user, _ := schema.Lookup("user")
+	roles, _ := user.Attr("roles")
+	v := user.Empty().AsValueMap()
+	v["tenant"], v["name"] = cty.StringVal("acme"), cty.StringVal("ann")
+	v["roles"] = words("qod:admin", "QOD:Reader", "owner", "qod:owner")
+	want := []schema.Ref{
+		{Attr: "tenant", To: schema.NewAddr("tenant", "acme")},
+		{Attr: "roles", To: schema.NewAddr("role", "acme", "owner")},
+		{Attr: "roles", To: schema.NewAddr("role", "acme", "qod:owner")},
 	}
-	for name, tt := range tests {
-		v := role.Empty().AsValueMap()
-		v["tenant"], v["name"] = cty.StringVal("acme"), cty.StringVal("owner")
-		v[block.Name] = cty.SetVal([]cty.Value{tt.v})
-		_, problems := role.Complete(cty.ObjectVal(v))
-		if good := len(problems) == 0; good != tt.good {
-			t.Errorf("%s: problems %v", name, problems)
+	if diff := cmp.Diff(want, user.Refs(cty.ObjectVal(v))); diff != "" {
+		t.Errorf("references (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"qod:admin", "qod:reader"}, roles.Literals(v["roles"])); diff != "" {
+		t.Errorf("literals (-want +got):\n%s", diff)
+	}
+	for _, r := range schema.VirtualRoles() {
+		if schema.CheckName(r.Name) == nil {
+			t.Errorf("a role named %s could be made", r.Name)
 		}
 	}
 }

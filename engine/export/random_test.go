@@ -73,6 +73,12 @@ func (g *generator) text(a *schema.Attr, tenant string, ok func(cty.Value) bool)
 		}
 	}
 	candidates := g.odd()
+	switch {
+	case len(a.OneOf) > 0:
+		candidates = a.OneOf
+	case len(a.Literal) > 0 && g.IntN(3) == 0:
+		candidates = a.Literal
+	}
 	for _, i := range g.Perm(len(candidates)) {
 		if v := cty.StringVal(candidates[i]); ok(v) {
 			return v.AsString()

@@ -188,11 +188,13 @@ func (b *builder) inUse(p *pair, users []string) {
 }
 
 func (b *builder) dangling(p *pair, ref schema.Ref) {
+	attr, _ := p.kind.Attr(ref.Attr)
+	known := append(slices.Clone(attr.Literal), b.siblings(ref.To)...)
 	problem := Problem{
 		Address: p.at, Path: cty.GetAttrPath(ref.Attr),
 		Summary: fmt.Sprintf("%s does not exist", ref.To),
 		Detail: fmt.Sprintf("%s refers to %s, which neither this configuration nor another stack has.%s",
-			p.addr, ref.To, schema.DidYouMean(ref.To.Name(), b.siblings(ref.To))),
+			p.addr, ref.To, schema.DidYouMean(ref.To.Name(), known)),
 	}
 	switch {
 	case b.byAddr[ref.To] != nil:

@@ -213,11 +213,15 @@ func (b *builder) same(p *pair, f field, next, stored cty.Value) bool {
 	if f.attr == nil || f.attr.Ref == "" {
 		return equal(next, stored)
 	}
+	literals := f.attr.Literals(next)
+	if !slices.Equal(literals, f.attr.Literals(stored)) {
+		return false
+	}
 	if sameTargets(p, f.name) {
 		return true
 	}
 	wants := targets(p.wants, f.name)
-	if len(wants) == 0 { // only literals, such as "*"
+	if len(wants)+len(literals) == 0 { // it refers to nothing
 		return next.RawEquals(stored)
 	}
 	return slices.Equal(wants, targets(p.holds, f.name))

@@ -58,7 +58,7 @@ func (b *builder) content(p *pair, v cty.Value, links []link, means map[*pair]*p
 				}
 				meant = append(meant, l)
 			}
-			fmt.Fprintf(out, "%s=%q\n", f.name, targets(meant, f.name))
+			fmt.Fprintf(out, "%s=%q %q\n", f.name, targets(meant, f.name), f.attr.Literals(av))
 		case f.hasDefault():
 			fmt.Fprintf(out, "%s=%#v\n", f.name, orDefault(av, f))
 		case !absent(av):

@@ -127,11 +127,22 @@ func samples() map[string]map[string]sample {
 		},
 		"role": {
 			"tenant": tenant, "name": name, "description": description,
-			"permission": {A: `privileges = ["all"]`, B: `privileges = ["all"]` + "\n    catalog = \"lake\""},
+			"permission": {
+				A: `privileges = ["all"]`,
+				B: "catalog = \"lake\"\n    schema = \"main\"\n    table = \"Orders\"\n    privileges = [\"select\", \"insert\"]",
+			},
+			"row_policy": {
+				A: "table = \"orders\"\n    predicate = \"region = 'EU'\"",
+				B: "catalog = \"lake\"\n    schema = \"main\"\n    table = \"*\"\n    predicate = \"owner = current_user AND note <> '$${x}'\"",
+			},
+			"column_policy": {
+				A: "table = \"orders\"\n    column = \"price\"\n    action = \"deny\"",
+				B: "table = \"orders\"\n    column = \"price\"\n    action = \"mask\"\n    expression = \"round(price, -2)\"",
+			},
 		},
 		"group": {
 			"tenant": {A: `"acme"`, B: `"other"`, Required: true}, "name": name, "description": description,
-			"roles": {A: `["reader"]`, B: `["writer", "reader"]`},
+			"roles": {A: `["reader"]`, B: `["qod:writer", "reader"]`},
 		},
 		"user": {
 			"tenant": tenant,
@@ -144,7 +155,7 @@ func samples() map[string]map[string]sample {
 			"password_verifier": {A: verifierA, B: verifierB, Apart: true},
 			"email":             {A: `"ann@corp.com"`, B: `"o'neil@corp.com"`},
 			"admin":             disabled, "disabled": disabled,
-			"roles":  {A: `["reader"]`, B: `["writer"]`},
+			"roles":  {A: `["qod:reader"]`, B: `["writer", "qod:writer"]`},
 			"groups": {A: `["staff"]`, B: `["guests", "staff"]`},
 		},
 		"pool_grant": {
