@@ -39,7 +39,7 @@ var imports = map[string][]string{
 	"runtime/router":              {"runtime/backend", "runtime/wire", "schema"},
 	"runtime/guard":               {"runtime/sqltext", "runtime/wire", "schema"},
 	"runtime/node":                {"runtime/guard", "runtime/sqltext", "runtime/wire", "schema"},
-	"runtime/access":              {"engine/store", "runtime/wire", "schema"},
+	"runtime/access":              {"engine/store", "runtime/sqltext", "runtime/wire", "schema"},
 	"runtime/reconcile":           {"runtime/backend", "runtime/wire", "engine/store", "schema"},
 	"runtime/edge":                {"runtime/access", "runtime/router", "runtime/backend", "runtime/sqltext", "runtime/wire", "schema"},
 	"runtime/api":                 {"engine", "engine/plan", "engine/store", "runtime/access", "schema"},

@@ -1,7 +1,6 @@
 package access
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -180,33 +179,4 @@ func (d *Directory) enter(u *user, p *pool) (Access, error) {
 	}
 	a.PermissionsHash = a.Permissions.Hash()
 	return a, nil
-}
-
-func (d *Directory) permissionsOf(u *user, database string) wire.Permissions {
-	if u.system || u.admin {
-		return wire.Permissions{Admin: true}
-	}
-	var out []wire.Permission
-	for _, name := range d.rolesOf(u) {
-		r, ok := d.roles[path{u.tenant, name}]
-		if !ok {
-			continue
-		}
-		for _, p := range r.permissions {
-			if p.Catalog == "*" || p.Catalog == database {
-				out = append(out, p)
-			}
-		}
-	}
-	slices.SortFunc(out, comparePermissions)
-	return wire.Permissions{Grants: slices.CompactFunc(out, func(a, b wire.Permission) bool {
-		return comparePermissions(a, b) == 0
-	})}
-}
-
-func comparePermissions(a, b wire.Permission) int {
-	return cmp.Or(
-		cmp.Compare(a.Catalog, b.Catalog), cmp.Compare(a.Schema, b.Schema), cmp.Compare(a.Table, b.Table),
-		slices.Compare(a.Privileges, b.Privileges),
-	)
 }

@@ -4,11 +4,7 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/qod-io/qod/engine/store"
-	"github.com/qod-io/qod/runtime/wire"
-	"github.com/qod-io/qod/schema"
 )
 
 // verifierAttr is the attribute under which a user's verifier is among the secrets.
@@ -54,8 +50,6 @@ type pool struct {
 	disabled, suspended  bool
 	maxConcurrent        int
 }
-
-type role struct{ permissions []wire.Permission }
 
 type user struct {
 	id, name, tenant        string // no tenant: a system administrator
@@ -116,7 +110,7 @@ func (d *Directory) add(o *store.Object) {
 			maxConcurrent: number(o.Kind, v, "max_concurrent_per_node"),
 		}
 	case "role":
-		d.roles[at] = &role{permissions(o.Kind, v)}
+		d.roles[at] = readRole(o)
 	case "group":
 		d.groups[at] = set(v.GetAttr("roles"))
 	case "user":
@@ -144,22 +138,4 @@ func (d *Directory) addGrant(o *store.Object, tenant string) {
 			d.grants[key] = append(d.grants[key], text(o.Kind, o.Spec, "pool"))
 		}
 	}
-}
-
-func permissions(kind *schema.Kind, v cty.Value) []wire.Permission {
-	block, ok := kind.Block("permission")
-	bv := v.GetAttr("permission")
-	if !ok || bv.IsNull() {
-		return nil
-	}
-	of := &schema.Kind{Attrs: block.Attrs}
-	var out []wire.Permission
-	for it := bv.ElementIterator(); it.Next(); {
-		_, p := it.Element()
-		out = append(out, wire.Permission{
-			Catalog: text(of, p, "catalog"), Schema: text(of, p, "schema"), Table: text(of, p, "table"),
-			Privileges: set(p.GetAttr("privileges")),
-		})
-	}
-	return out
 }

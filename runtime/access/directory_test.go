@@ -213,7 +213,6 @@ func TestHolderRemembersAcrossSwaps(t *testing.T) {
 
 func TestAuthorize(t *testing.T) {
 	d := acme(t).directory()
-	all := wire.Permission{Catalog: "*", Schema: "*", Table: "*", Privileges: []string{"all"}}
 	sales := wire.Permission{Catalog: "sales", Schema: "*", Table: "*", Privileges: []string{"all"}}
 	admin := &wire.Permissions{Admin: true}
 	tests := map[string]struct {
@@ -222,7 +221,7 @@ func TestAuthorize(t *testing.T) {
 		may                *wire.Permissions // nil: not looked at
 		err                string
 	}{
-		"only grant":          {user: "u-ana", want: "p-acme", may: &wire.Permissions{Grants: []wire.Permission{all}}},
+		"only grant":          {user: "u-ana", want: "p-acme", may: &wire.Permissions{Grants: []wire.Permission{sales}}},
 		"explicit":            {user: "u-ana", tenant: "ACME", pool: "BI", want: "p-acme"},
 		"by group":            {user: "u-ben", pool: "bi", want: "p-acme", may: &wire.Permissions{Grants: []wire.Permission{sales}}},
 		"by role of group":    {user: "u-ben", pool: "etl", want: "p-etl"},

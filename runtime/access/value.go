@@ -5,6 +5,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/qod-io/qod/runtime/sqltext"
 	"github.com/qod-io/qod/schema"
 )
 
@@ -26,11 +27,21 @@ func attr(kind *schema.Kind, v cty.Value, name string) cty.Value {
 
 // text returns a name, folded, or "" where there is none.
 func text(kind *schema.Kind, v cty.Value, name string) string {
+	return schema.Fold(verbatim(kind, v, name))
+}
+
+// identifier returns a name in SQL, folded as DuckDB compares them.
+func identifier(kind *schema.Kind, v cty.Value, name string) string {
+	return sqltext.Fold(verbatim(kind, v, name))
+}
+
+// verbatim returns a text as it is written, or "" where there is none.
+func verbatim(kind *schema.Kind, v cty.Value, name string) string {
 	av := attr(kind, v, name)
 	if av == cty.NilVal || av.IsNull() {
 		return ""
 	}
-	return schema.Fold(av.AsString())
+	return av.AsString()
 }
 
 func truth(kind *schema.Kind, v cty.Value, name string) bool {
