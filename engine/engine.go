@@ -69,6 +69,7 @@ type Config struct {
 	// Lifecycles are the outsides of kinds, by name. Kinds without one are only rows.
 	Lifecycles map[string]Lifecycle
 	Runtime    Runtime // nil: pools are not looked at
+	Insight    Insight // nil: databases are not looked into
 	// Hash derives what is kept of a password.
 	Hash func(password string) (string, error)
 	// Holder names this process to others that wait for its leases.
@@ -124,6 +125,7 @@ func (e *Engine) Plan(ctx context.Context, stack store.Stack, c schema.Desired, 
 	if err != nil {
 		return nil, err
 	}
+	e.warnOfRoles(ctx, snap, p.Plan, c)
 	p.ID, p.Lineage, p.Created, p.Live = uuid.NewString(), cmp.Or(stack.Lineage, known.Lineage), time.Now(), live
 	if p.Draining, err = e.draining(ctx, snap, p.Changes); err != nil {
 		return nil, err

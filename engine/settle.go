@@ -147,12 +147,17 @@ func (e *Engine) do(ctx context.Context, l store.Lease, snap *store.Snapshot, s 
 	return e.make(ctx, l, s.object, snap)
 }
 
-// make brings the outside of an object to what its row asks, and records that.
-func (e *Engine) make(ctx context.Context, l store.Lease, o store.Object, snap *store.Snapshot) error {
-	err := e.Lifecycles[o.Kind.Name].Create(ctx, o, func(attr string) ([]byte, error) {
+// secretsOf opens the secrets that a snapshot has of an object.
+func (e *Engine) secretsOf(snap *store.Snapshot, o store.Object) func(attr string) ([]byte, error) {
+	return func(attr string) ([]byte, error) {
 		key := store.SecretKey{Object: o.ID, Attr: attr}
 		return e.Sealer.Open(key, snap.Secrets[key])
-	})
+	}
+}
+
+// make brings the outside of an object to what its row asks, and records that.
+func (e *Engine) make(ctx context.Context, l store.Lease, o store.Object, snap *store.Snapshot) error {
+	err := e.Lifecycles[o.Kind.Name].Create(ctx, o, e.secretsOf(snap, o))
 	crash.Point("engine.settle-created")
 	if err != nil {
 		// One that was ready stays so, for nodes go on through a failed change or repair.

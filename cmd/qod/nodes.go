@@ -35,7 +35,7 @@ func (w *world) openRuntime(ctx context.Context, create bool) error {
 	w.runtime = &nodes{world: w, right: make(chan struct{})}
 	w.engine = engine.New(engine.Config{
 		Store: w.store, Nodes: w.nodes, Sealer: w.sealer, Lifecycles: map[string]engine.Lifecycle{lakes: w.catalog},
-		Runtime: w.runtime, Hash: access.Hash, Holder: holder(), DrainLimit: w.drainLimit(), Log: w.log,
+		Runtime: w.runtime, Insight: w.catalog, Hash: access.Hash, Holder: holder(), DrainLimit: w.drainLimit(), Log: w.log,
 	})
 	return nil
 }
