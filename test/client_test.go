@@ -24,9 +24,9 @@ type client struct {
 }
 
 // login connects to an address and logs in as a user of the quickstart.
-func (i *installation) login(t testing.TB, address, user string) *client {
+func (i *installation) login(t testing.TB, address, user string, options ...grpc.DialOption) *client {
 	t.Helper()
-	c := i.dial(t, address)
+	c := i.dial(t, address, options...)
 	ctx, err := c.Client.Client.AuthenticateBasicToken(t.Context(), user+"@acme/bi", secrets[user+"_password"])
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func (i *installation) login(t testing.TB, address, user string) *client {
 }
 
 // dial connects without logging in.
-func (i *installation) dial(t testing.TB, address string) *client {
+func (i *installation) dial(t testing.TB, address string, options ...grpc.DialOption) *client {
 	t.Helper()
 	pem, err := os.ReadFile(i.certificate())
 	if err != nil {
@@ -46,10 +46,11 @@ func (i *installation) dial(t testing.TB, address string) *client {
 	roots.AppendCertsFromPEM(pem)
 	quick := backoff.DefaultConfig
 	quick.BaseDelay, quick.MaxDelay = quick.BaseDelay/20, quick.BaseDelay
-	c, err := flightsql.NewClient(address, nil, nil,
+	options = append(options,
 		grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: quick}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20)))
+	c, err := flightsql.NewClient(address, nil, nil, options...)
 	if err != nil {
 		t.Fatal(err)
 	}
