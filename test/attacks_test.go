@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -50,19 +49,11 @@ func TestAttacks(t *testing.T) {
 func besieged(t *testing.T) (*installation, serving) {
 	t.Helper()
 	i := install(t, "")
-	raw, err := os.ReadFile("attacks/world/main.qod.hcl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	i.writeFile(t, "main.qod.hcl", string(raw))
+	i.writeFile(t, "main.qod.hcl", readFile(t, "attacks/world/main.qod.hcl"))
 	i.must(t, "apply", "--auto-approve")
 	s := i.serve(t)
 	owner := i.login(t, s.Flight, "loader")
-	sql, err := os.ReadFile("attacks/world/lake.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for statement := range strings.SplitSeq(string(sql), ";\n") {
+	for statement := range strings.SplitSeq(readFile(t, "attacks/world/lake.sql"), ";\n") {
 		if strings.TrimSpace(statement) != "" {
 			owner.run(t, "%s", statement)
 		}
@@ -224,14 +215,14 @@ func (l *listener) leaks(statement, root string) []string {
 func (i *installation) unharmed(t *testing.T, s serving) {
 	owner := i.login(t, s.Flight, "loader")
 	for statement, want := range map[string]string{
-		"SELECT count(*) FROM orders":                                                  "6",
+		"SELECT count(*) FROM orders": "6",
 		"SELECT count(*) FROM orders WHERE note LIKE 'CANARY%' AND ssn LIKE 'CANARY%'": "3",
-		"SELECT count(*) FROM salaries":                                                "2",
-		"SELECT count(*) FROM accounts":                                                "2",
-		"SELECT count(*) FROM hidden.members":                                          "2",
-		"SELECT canary_column FROM canary_table":                                       "CANARYVALUE",
-		"SELECT count(*) FROM open_view":                                               "3",
-		"SELECT count(*) FROM canary_view":                                             "2",
+		"SELECT count(*) FROM salaries":          "2",
+		"SELECT count(*) FROM accounts":          "2",
+		"SELECT count(*) FROM hidden.members":    "2",
+		"SELECT canary_column FROM canary_table": "CANARYVALUE",
+		"SELECT count(*) FROM open_view":         "3",
+		"SELECT count(*) FROM canary_view":       "2",
 	} {
 		if got := owner.value(t, statement); got != want {
 			t.Errorf("%s is %s after the attacks, want %s", statement, got, want)

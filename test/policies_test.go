@@ -1,0 +1,151 @@
+package test
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	duckdb "github.com/duckdb/duckdb-go-bindings"
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestPoliciesAreFilteredCopies runs TPC-H and a statement of each syntax as a user under policies, and
+// the same text as the owner over copies that were filtered and masked by hand: the same rows and the
+// same columns come out.
+func TestPoliciesAreFilteredCopies(t *testing.T) {
+	i := install(t, "")
+	i.writeFile(t, "main.qod.hcl", readFile(t, "testdata/policies/main.qod.hcl"))
+	i.must(t, "apply", "--auto-approve")
+	s := i.serve(t)
+	i.must(t, "load", "tpch", "--sf", "0.01", "acme/tpch")
+	owner, analyst := i.login(t, s.Flight, "loader"), i.login(t, s.Flight, "analyst")
+	for statement := range strings.SplitSeq(readFile(t, "testdata/policies/copies.sql"), ";\n") {
+		owner.run(t, "%s", statement)
+	}
+	owner.run(t, "USE copies")
+	statements := tpch(t)
+	for line := range strings.Lines(readFile(t, "testdata/policies/statements.sql")) {
+		if !strings.HasPrefix(line, "--") {
+			statements = append(statements, strings.TrimSpace(line))
+		}
+	}
+	if len(statements) < 60 {
+		t.Errorf("%d statements, want 60 at least", len(statements))
+	}
+	for _, sql := range statements {
+		got, err := analyst.table(strings.ReplaceAll(sql, "main_or_copy", "main"))
+		if err != nil {
+			t.Errorf("%s: %v", sql, err)
+			continue
+		}
+		want, err := owner.table(strings.ReplaceAll(sql, "main_or_copy", "copies"))
+		if err != nil {
+			t.Fatalf("%s, over the copies: %v", sql, err)
+		}
+		if len(want) < 2 {
+			t.Errorf("%s: the copies give no rows to compare", sql)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-copies +policies):\n%s", sql, diff[:min(len(diff), 2000)])
+		}
+	}
+}
+
+func readFile(t testing.TB, name string) string {
+	t.Helper()
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// table returns a result as lines: the columns with their types, and the rows in order of their text.
+func (c *client) table(sql string) ([]string, error) {
+	info, err := c.Execute(c.ctx, sql)
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.DoGet(c.ctx, info.Endpoint[0].Ticket)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Release()
+	var head []string
+	for _, f := range r.Schema().Fields() {
+		head = append(head, f.Name+" "+f.Type.String())
+	}
+	var rows []string
+	for r.Next() {
+		rows = append(rows, lines(r.RecordBatch())...)
+	}
+	if err := r.Err(); err != nil && err != io.EOF {
+		return nil, err
+	}
+	slices.Sort(rows)
+	return append([]string{strings.Join(head, ", ")}, rows...), nil
+}
+
+func lines(b arrow.RecordBatch) []string {
+	rows := make([]string, b.NumRows())
+	for i := range rows {
+		cells := make([]string, b.NumCols())
+		for j := range cells {
+			cells[j] = b.Column(j).ValueStr(i)
+		}
+		rows[i] = strings.Join(cells, "|")
+	}
+	return rows
+}
+
+// tpch returns the queries of TPC-H, which DuckDB's extension holds.
+func tpch(t *testing.T) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(needed(t, "QOD_TEST_EXTENSION_DIR"), "*", "*", "tpch.duckdb_extension"))
+	if err != nil || len(found) == 0 {
+		t.Fatalf("no tpch extension: %v", err)
+	}
+	var db duckdb.Database
+	var conn duckdb.Connection
+	if duckdb.Open(":memory:", &db) != duckdb.StateSuccess || duckdb.Connect(db, &conn) != duckdb.StateSuccess {
+		t.Fatal("DuckDB does not start")
+	}
+	defer duckdb.Close(&db)
+	defer duckdb.Disconnect(&conn)
+	var out []string
+	for _, sql := range []string{fmt.Sprintf("LOAD '%s'", found[0]), "SELECT query FROM tpch_queries() ORDER BY query_nr"} {
+		out = column(t, conn, sql)
+	}
+	if len(out) != 22 {
+		t.Fatalf("%d queries of TPC-H", len(out))
+	}
+	return out
+}
+
+// column returns the first column of a result that fits in one chunk, if it is text.
+func column(t *testing.T, conn duckdb.Connection, sql string) []string {
+	t.Helper()
+	var result duckdb.Result
+	defer duckdb.DestroyResult(&result)
+	if duckdb.Query(conn, sql, &result) != duckdb.StateSuccess {
+		t.Fatal(duckdb.ResultError(&result))
+	}
+	chunk := duckdb.FetchChunk(result)
+	if chunk.Ptr == nil || duckdb.ColumnType(&result, 0) != duckdb.TypeVarchar {
+		return nil
+	}
+	defer duckdb.DestroyDataChunk(&chunk)
+	cells := unsafe.Slice((*duckdb.StringT)(duckdb.VectorGetData(duckdb.DataChunkGetVector(chunk, 0))),
+		int(duckdb.DataChunkGetSize(chunk)))
+	out := make([]string, len(cells))
+	for i := range cells {
+		out[i] = strings.TrimSuffix(strings.TrimSpace(duckdb.StringTData(&cells[i])), ";")
+	}
+	return out
+}
