@@ -12,7 +12,7 @@ import (
 )
 
 // Memory is a store that ends with its process: for tests, and for trying out a configuration. It
-// implements Store, Applies, Nodes, Keys and Statements.
+// implements Store and the interfaces beside it.
 type Memory struct {
 	sealer *Sealer
 
@@ -32,6 +32,8 @@ type Memory struct {
 	nodes      map[string]Node
 	keys       map[int]Key
 	statements map[statementKey]Statement
+
+	memoryIdentity
 }
 
 type statementKey struct {
@@ -57,6 +59,8 @@ func NewMemory(sealer *Sealer) *Memory {
 		keys:    map[int]Key{},
 
 		statements: map[statementKey]Statement{},
+
+		memoryIdentity: newMemoryIdentity(),
 	}
 }
 
@@ -76,6 +80,8 @@ func (m *Memory) Snapshot(ctx context.Context) (*Snapshot, error) {
 		Stacks:   maps.Clone(m.stacks),
 		Outputs:  m.shownOutputs(),
 		Lost:     m.lostObjects(),
+		Tokens:   m.listTokens(),
+		Revoked:  m.listRevocations(),
 	}, nil
 }
 
@@ -227,6 +233,7 @@ func (m *Memory) remove(ids []string) {
 		m.refs[from] = slices.DeleteFunc(slices.Clone(refs), func(r ObjectRef) bool { return gone[r.To] })
 	}
 	maps.DeleteFunc(m.secrets, func(k SecretKey, _ Sealed) bool { return gone[k.Object] })
+	maps.DeleteFunc(m.tokens, func(_ string, t Token) bool { return gone[t.Owner] })
 }
 
 func (m *Memory) raise() {
@@ -260,17 +267,21 @@ func (m *Memory) SetStatus(ctx context.Context, id string, s Status, l Lease) er
 
 // Watch implements Store.
 func (m *Memory) Watch(ctx context.Context, on func(Revision)) error {
-	last := Revision(-1)
+	return m.Heartbeat(ctx, OnChange(on))
+}
+
+// Heartbeat implements Store.
+func (m *Memory) Heartbeat(ctx context.Context, on func(Revision)) error {
+	tick := time.NewTicker(HeartbeatInterval)
+	defer tick.Stop()
 	for {
 		m.mu.Lock()
 		now, changed := m.revision, m.changed
 		m.mu.Unlock()
-		if now != last {
-			on(now)
-			last = now
-		}
+		on(now)
 		select {
 		case <-changed:
+		case <-tick.C:
 		case <-ctx.Done():
 			return ctx.Err()
 		}

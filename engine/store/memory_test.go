@@ -15,6 +15,6 @@ func TestMemory(t *testing.T) {
 	}
 	storetest.Run(t, func(*testing.T) storetest.Bundle {
 		m := store.NewMemory(sealer)
-		return storetest.Bundle{Store: m, Applies: m, Nodes: m, Keys: m, Statements: m, Sealer: sealer}
+		return storetest.Bundle{Store: m, Applies: m, Nodes: m, Keys: m, Statements: m, Tokens: m, Revocations: m, Audit: m, Sealer: sealer}
 	})
 }

@@ -99,7 +99,9 @@ type Snapshot struct {
 	// fingerprint, as FingerprintOutput makes it.
 	Outputs map[string][]schema.Output
 	// Lost are the objects that each stack has lost and has not taken note of yet.
-	Lost map[string][]Lost
+	Lost    map[string][]Lost
+	Tokens  []Token      // by id; with those that expired or are revoked
+	Revoked []Revocation // by session and user
 }
 
 // Op is what a Write does.
@@ -215,6 +217,9 @@ type Store interface {
 	// Changes are seen within a second; several may be reported as one. It returns only ctx's error:
 	// while the store is away it keeps trying.
 	Watch(ctx context.Context, on func(Revision)) error
+	// Heartbeat is Watch that also calls on every HeartbeatInterval while the store answers and nothing
+	// changes: what was read at that revision is known to be right until then.
+	Heartbeat(ctx context.Context, on func(Revision)) error
 	// Acquire takes the named lease, or fails with a HeldError. It does not wait.
 	Acquire(ctx context.Context, name, holder string) (Lease, error)
 }

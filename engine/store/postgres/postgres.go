@@ -33,7 +33,7 @@ type Config struct {
 	Log    *slog.Logger // nil: nothing is logged
 }
 
-// Store is a store in Postgres. It implements store.Store, Applies, Nodes, Keys and Statements.
+// Store is a store in Postgres. It implements store.Store and the interfaces beside it.
 type Store struct {
 	config *pgx.ConnConfig
 	pool   *pgxpool.Pool

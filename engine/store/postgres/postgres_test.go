@@ -88,7 +88,7 @@ func deadline(t testing.TB, d time.Duration) context.Context {
 func TestStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Bundle {
 		s := openAt(t, pgtest.Database(t))
-		return storetest.Bundle{Store: s, Applies: s, Nodes: s, Keys: s, Statements: s, Sealer: newSealer(t)}
+		return storetest.Bundle{Store: s, Applies: s, Nodes: s, Keys: s, Statements: s, Tokens: s, Revocations: s, Audit: s, Sealer: newSealer(t)}
 	})
 }
 

@@ -103,8 +103,8 @@ func decode(rows []objectRow) ([]store.Object, error) {
 	return objects, errors.Join(errs...)
 }
 
-// reading is what was read last. Commits and changes of status raise the revision, and each commit leaves
-// a record: as long as there is no newer one, only statuses can be different.
+// reading is what was read last. Commits and lesser changes raise the revision, and each commit leaves a
+// record: as long as there is no newer one, only statuses, tokens and what is revoked can be different.
 type reading struct {
 	commit   string // id of the newest record; "" before the first
 	snapshot *store.Snapshot
@@ -149,7 +149,7 @@ func (r reading) next(ctx context.Context, tx pgx.Tx) (reading, error) {
 	}
 	read := readAll
 	if known {
-		read = r.readStatuses
+		read = r.readRest
 	}
 	snapshot, err := read(ctx, tx)
 	if err != nil {
@@ -159,24 +159,26 @@ func (r reading) next(ctx context.Context, tx pgx.Tx) (reading, error) {
 	return reading{commit, snapshot}, nil
 }
 
-// readStatuses returns the last snapshot with the statuses of now.
-func (r reading) readStatuses(ctx context.Context, tx pgx.Tx) (*store.Snapshot, error) {
-	rows, err := tx.Query(ctx, `SELECT id::text, status FROM qodstate_object WHERE status <> '{}'`)
-	if err != nil {
-		return nil, err
-	}
+// readRest returns the last snapshot with what changes without a commit.
+func (r reading) readRest(ctx context.Context, tx pgx.Tx) (*store.Snapshot, error) {
 	statuses := map[string]store.Status{}
-	var id string
-	var raw []byte
-	if _, err := pgx.ForEachRow(rows, []any{&id, &raw}, func() error {
-		var status store.Status
-		err := json.Unmarshal(raw, &status)
-		statuses[id] = status
+	snapshot := *r.snapshot
+	batch := &pgx.Batch{}
+	batch.Queue(`SELECT id::text, status FROM qodstate_object WHERE status <> '{}'`).Query(func(rows pgx.Rows) error {
+		var id string
+		var raw []byte
+		_, err := pgx.ForEachRow(rows, []any{&id, &raw}, func() error {
+			var status store.Status
+			err := json.Unmarshal(raw, &status)
+			statuses[id] = status
+			return err
+		})
 		return err
-	}); err != nil {
+	})
+	queueIdentity(batch, &snapshot)
+	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, err
 	}
-	snapshot := *r.snapshot
 	snapshot.Objects = slices.Clone(r.snapshot.Objects)
 	for i := range snapshot.Objects {
 		snapshot.Objects[i].Status = statuses[snapshot.Objects[i].ID]
@@ -221,6 +223,7 @@ func readAll(ctx context.Context, tx pgx.Tx) (*store.Snapshot, error) {
 		return err
 	})
 	queueReadLost(batch, snapshot.Lost)
+	queueIdentity(batch, snapshot)
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, err
 	}

@@ -10,16 +10,18 @@ import (
 	"github.com/qod-io/qod/engine/store"
 )
 
-const (
-	// watchInterval is how often the revision is read; a notification only makes it sooner.
-	watchInterval = 500 * time.Millisecond
-	// answerLimit is how long an answer may take before the connection counts as lost.
-	answerLimit = 3 * time.Second
-)
+// answerLimit is how long an answer may take before the connection counts as lost.
+const answerLimit = 3 * time.Second
 
 // Watch implements store.Store, on a connection of its own.
 func (s *Store) Watch(ctx context.Context, on func(store.Revision)) error {
-	w := &watcher{store: s, on: on, last: -1}
+	return s.Heartbeat(ctx, store.OnChange(on))
+}
+
+// Heartbeat implements store.Store, on a connection of its own. The revision is read in every interval; a
+// notification only makes it sooner.
+func (s *Store) Heartbeat(ctx context.Context, on func(store.Revision)) error {
+	w := &watcher{store: s, on: on}
 	wait := pause{}
 	away := false
 	for {
@@ -46,7 +48,6 @@ func (s *Store) Watch(ctx context.Context, on func(store.Revision)) error {
 type watcher struct {
 	store *Store
 	on    func(store.Revision)
-	last  store.Revision // reported
 }
 
 // follow watches until the connection is lost. It calls good after each answer.
@@ -70,10 +71,7 @@ func (w *watcher) follow(ctx context.Context, good func()) error {
 			return err
 		}
 		good()
-		if now != w.last {
-			w.last = now
-			w.on(now)
-		}
+		w.on(now)
 		if err := waitForNotification(ctx, conn); err != nil {
 			return err
 		}
@@ -82,7 +80,7 @@ func (w *watcher) follow(ctx context.Context, good func()) error {
 
 // waitForNotification returns nil after the interval too.
 func waitForNotification(ctx context.Context, conn *pgx.Conn) error {
-	within, cancel := context.WithTimeout(ctx, watchInterval)
+	within, cancel := context.WithTimeout(ctx, store.HeartbeatInterval)
 	defer cancel()
 	_, err := conn.WaitForNotification(within)
 	if err != nil && ctx.Err() == nil && pgconn.Timeout(err) && !conn.IsClosed() {

@@ -24,7 +24,12 @@ type Bundle struct {
 	Nodes      store.Nodes
 	Keys       store.Keys
 	Statements store.Statements
-	Sealer     *store.Sealer // the one the store seals with
+
+	Tokens      store.Tokens
+	Revocations store.Revocations
+	Audit       store.Audit
+
+	Sealer *store.Sealer // the one the store seals with
 }
 
 // Run runs the suite. The function returns a new, empty store each time.
@@ -70,11 +75,16 @@ func Run(t *testing.T, open func(t *testing.T) Bundle) {
 		{"not lost", keptObjects},
 		{"status", status},
 		{"watch", watch},
+		{"heartbeat", heartbeat},
 		{"lease", lease},
 		{"lease of a commit", leaseOfCommit},
 		{"nodes", nodes},
 		{"keys", keys},
 		{"statements", statements},
+		{"tokens", tokens},
+		{"tokens of an object that is removed", orphanTokens},
+		{"revocations", revocations},
+		{"audit", audit},
 		{"context", ended},
 		{"concurrent commits", concurrent},
 	}
