@@ -38,9 +38,10 @@ func newChecks() *checks {
 	}
 }
 
-func (c *checks) verify(ctx context.Context, phc, password string) (bool, error) {
+// verify does the whole work if it is told to, as for a password that is not remembered.
+func (c *checks) verify(ctx context.Context, phc, password string, whole bool) (bool, error) {
 	key := c.key(phc, password)
-	if c.known(key, time.Now()) {
+	if !whole && c.known(key, time.Now()) {
 		return true, nil
 	}
 	select {

@@ -17,7 +17,8 @@ type Directory struct {
 	sealer   *store.Sealer
 	secrets  map[store.SecretKey]store.Sealed
 	dummy    string // a verifier for users that do not exist
-	checks   *checks
+	gate     *gate
+	sessions
 
 	users   map[string]*user   // by id
 	names   map[string][]*user // by folded name, of all tenants
@@ -63,8 +64,9 @@ func New(snap *store.Snapshot, sealer *store.Sealer) (*Directory, error) {
 		return nil, errors.New("make directory: no sealer to open verifiers with")
 	}
 	d := &Directory{
-		revision: snap.Revision, sealer: sealer, secrets: snap.Secrets, dummy: dummyVerifier(), checks: newChecks(),
-		users: map[string]*user{}, names: map[string][]*user{}, tenants: map[string]*tenant{},
+		revision: snap.Revision, sealer: sealer, secrets: snap.Secrets, dummy: dummyVerifier(), gate: newGate(),
+		sessions: newSessions(snap),
+		users:    map[string]*user{}, names: map[string][]*user{}, tenants: map[string]*tenant{},
 		pools: map[path]*pool{}, dbs: map[path]*database{}, roles: map[path]*role{},
 		groups: map[path][]string{}, grants: map[grantee][]string{},
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/qod-io/qod/engine/store"
 	"github.com/qod-io/qod/schema"
@@ -20,7 +21,31 @@ type Login struct {
 	User, Password string
 	// Tenant and Pool are those of the call's headers, if any; what the user's name carries goes first.
 	Tenant, Pool string
+	From         string // address of the caller, without port
 }
+
+// Realms: what vouches for a caller.
+const (
+	RealmPassword = "password"
+	RealmToken    = "token"
+	RealmSession  = "session"
+)
+
+// Refused is the error of a login that failed. What a caller is told of it never tells whether the user, the
+// tenant or the password was wrong, or whether the user must wait; what is beside it is for the audit.
+type Refused struct {
+	User, Tenant string // as in the directory, or as the caller said
+	Realm        string
+	Token        string        // id of the one that was given, if it was right
+	Code         string        // why: unknown_user, password, locked, disabled …
+	Wait         time.Duration // that this failure began
+	err          error
+}
+
+func (r *Refused) Error() string { return r.err.Error() }
+
+// Unwrap makes errors.Is(err, ErrUnauthenticated) true for failed passwords.
+func (r *Refused) Unwrap() error { return r.err }
 
 // Principal is a caller that has logged in.
 type Principal struct {
@@ -28,6 +53,11 @@ type Principal struct {
 	Tenant           string // "" for a system administrator that named none
 	Pool             string // "" when the login named none
 	System           bool
+
+	Realm    string
+	Verifier string    // names that of the password, "" without one
+	Token    string    // id of the token, "" without one
+	Expires  time.Time // of the token; zero: never
 }
 
 // target splits what the user's name carries off it.
@@ -40,31 +70,57 @@ func (l Login) target() Login {
 	if !ok {
 		return l
 	}
-	return Login{User: l.User[:at], Password: l.Password, Tenant: tenant, Pool: pool}
+	l.User, l.Tenant, l.Pool = l.User[:at], tenant, pool
+	return l
 }
 
-// Authenticate checks a login. Its errors are ErrUnauthenticated, after the same time for an unknown
-// user as for a wrong password, or that of ctx.
+// Authenticate checks a login. Its errors are a *Refused, after the same time for an unknown user as for a
+// wrong password or one that does not count yet, or that of ctx.
 func (d *Directory) Authenticate(ctx context.Context, l Login) (Principal, error) {
-	return d.authenticate(ctx, l, d.checks)
+	return d.authenticate(ctx, l, d.gate)
 }
 
-func (d *Directory) authenticate(ctx context.Context, l Login, c *checks) (Principal, error) {
+func (d *Directory) authenticate(ctx context.Context, l Login, g *gate) (Principal, error) {
 	l = l.target()
+	if IsToken(l.Password) {
+		return d.redeem(l, time.Now())
+	}
 	u := d.find(schema.Fold(l.User), schema.Fold(l.Tenant))
 	phc, known := d.verifier(u)
-	ok, err := c.verify(ctx, phc, l.Password)
-	switch {
-	case ctx.Err() != nil:
+	held := u != nil && g.lockout.holds(u.id, l.From, time.Now())
+	ok, err := g.checks.verify(ctx, phc, l.Password, held)
+	if ctx.Err() != nil {
 		return Principal{}, fmt.Errorf("check password: %w", context.Cause(ctx))
-	case err != nil, !ok, !known, u.disabled, d.shut(u):
-		return Principal{}, ErrUnauthenticated
 	}
-	p := Principal{UserID: u.id, UserName: u.name, Tenant: u.tenant, Pool: schema.Fold(l.Pool), System: u.system}
-	if u.system {
-		p.Tenant = schema.Fold(l.Tenant)
+	if u == nil {
+		return Principal{}, &Refused{User: l.User, Tenant: l.Tenant, Realm: RealmPassword, Code: "unknown_user", err: ErrUnauthenticated}
 	}
+	if code, wait := d.admit(u, l, g.lockout, held, known && err == nil && ok); code != "" {
+		return Principal{}, &Refused{
+			User: u.name, Tenant: u.tenant, Realm: RealmPassword, Code: code, Wait: wait, err: ErrUnauthenticated,
+		}
+	}
+	p := d.principal(u, l)
+	p.Realm, p.Verifier = RealmPassword, d.verifierName(u.id)
 	return p, nil
+}
+
+// admit says why a login whose password was checked does not count, "" if it does. Others may have failed
+// while it was checked, so the lockout is asked again.
+func (d *Directory) admit(u *user, l Login, waits *lockout, held, right bool) (code string, wait time.Duration) {
+	now := time.Now()
+	switch {
+	case held || waits.holds(u.id, l.From, now):
+		return "locked", 0
+	case !right:
+		return "password", waits.fail(u.id, l.From, now)
+	case u.disabled:
+		return "disabled", 0
+	case d.shut(u):
+		return "tenant_disabled", 0
+	}
+	waits.succeed(u.id, l.From, now)
+	return "", 0
 }
 
 // find returns the user of the tenant, or the system administrator of that name. Without a tenant the

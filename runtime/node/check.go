@@ -84,7 +84,9 @@ func guardFault(err error) error {
 		case guard.Multiple, guard.TooLarge, guard.Unknown:
 			code = codes.InvalidArgument
 		}
-		return faultf(code, wire.Denied, "%s", refusal.Message)
+		f := faultf(code, wire.Denied, "%s", refusal.Message)
+		f.denial = &wire.Denial{Code: string(refusal.Code)}
+		return f
 	}
 	return err
 }

@@ -27,6 +27,7 @@ type fault struct {
 	engine  bool   // the message is the engine's
 	// untouched says that the statement was not run, and may be sent again under the same id.
 	untouched bool
+	denial    *wire.Denial // of the guard
 }
 
 func (f *fault) Error() string { return f.message }

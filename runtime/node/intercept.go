@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"encoding/json"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -84,6 +85,11 @@ func (s *server) conclude(ctx context.Context, c *call, err error) error {
 		}
 		if f != nil && f.reason != "" {
 			c.say(wire.ReasonKey, string(f.reason))
+		}
+		if f != nil && f.denial != nil {
+			if raw, err := json.Marshal(f.denial); err == nil { // texts always encode
+				c.say(wire.DeniedKey, string(raw))
+			}
 		}
 		c.mu.Lock()
 		_ = grpc.SetTrailer(ctx, c.trailer) // fails only when the stream is gone

@@ -15,6 +15,19 @@ type Bearer struct {
 	Pool    string    `json:"p,omitempty"` // name, where the login gave one
 	Issued  time.Time `json:"i"`
 	Expires time.Time `json:"e"`
+	// Root is the session whose bearer began this one: what ends that ends this, and Issued is that one's.
+	Root string `json:"r,omitempty"`
+	// Token is the id of the personal access token that began the session, and Verifier names that of the
+	// password: the session ends with either.
+	Token    string `json:"k,omitempty"`
+	Verifier string `json:"v,omitempty"`
+}
+
+// Denial says why the guard refused a statement, for the audit.
+type Denial struct {
+	Code      string `json:"code"`
+	Object    string `json:"object,omitempty"`    // a name of the statement
+	Privilege string `json:"privilege,omitempty"` // that is missing
 }
 
 // Assertion tells a node on whose behalf a call is made. The edge seals it with the pool's key, and it

@@ -21,6 +21,8 @@ const (
 	ClassKey = "qod-class"
 	// ReasonKey, in the node's trailer, carries a Reason with an error.
 	ReasonKey = "qod-reason"
+	// DeniedKey, in the node's trailer, carries a Denial as JSON with an error that the guard made.
+	DeniedKey = "qod-denied-bin"
 	// RowsKey, in the node's trailer, carries the number of rows sent or changed, in decimal.
 	RowsKey = "qod-rows"
 )
