@@ -166,7 +166,7 @@ func (c *checks) count(t *testing.T) *[]work {
 // An unknown user must cost what a wrong password costs: without the dummy it is a thousand times less.
 func TestUnknownUserCostsAsMuch(t *testing.T) {
 	d := acme(t).directory()
-	done := d.checks.count(t)
+	done := d.gate.checks.count(t)
 	for _, user := range []string{"ben", "nobody", "ana", "tom"} {
 		*done = nil
 		if _, err := d.Authenticate(t.Context(), Login{User: user, Password: "wrong"}); !errors.Is(err, ErrUnauthenticated) {
@@ -190,7 +190,7 @@ func TestAuthenticateGivesUpWithItsCaller(t *testing.T) {
 func TestHolderRemembersAcrossSwaps(t *testing.T) {
 	w := acme(t)
 	h := NewHolder(w.directory())
-	done := h.checks.count(t)
+	done := h.gate.checks.count(t)
 	login := Login{User: "ben", Password: "pw-of-u-ben"}
 	if _, err := h.Authenticate(t.Context(), login); err != nil {
 		t.Fatal(err)

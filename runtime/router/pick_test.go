@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/qod-io/qod/runtime/backend"
 	"github.com/qod-io/qod/runtime/wire"
 )
@@ -86,7 +88,7 @@ func TestPickProperties(t *testing.T) {
 		})
 		before := slices.Clone(members)
 		got, err := Pick(members, r, func(id string) int { return loads[id] })
-		if !slices.Equal(before, members) {
+		if !cmp.Equal(before, members) {
 			t.Fatalf("seed %d: the members were changed", seed)
 		}
 		if (err != nil) != (len(able) == 0) {
