@@ -31,13 +31,13 @@ SELECT c_phone FROM customer UNION SELECT s_phone FROM supplier
 SELECT o_custkey FROM orders EXCEPT ALL SELECT c_custkey FROM customer
 SELECT c_custkey AS k FROM customer UNION ALL BY NAME SELECT s_name AS n, s_suppkey AS k FROM supplier
 WITH customer AS (SELECT * FROM customer WHERE c_custkey < 50), q AS MATERIALIZED (FROM customer) SELECT * FROM q
-WITH RECURSIVE r(k) AS (SELECT min(o_orderkey) FROM orders UNION SELECT (SELECT min(o_orderkey) FROM orders WHERE o_orderkey > k) FROM r WHERE k < 200) SELECT * FROM r
+WITH RECURSIVE r(k) AS (SELECT min(o_orderkey) FROM orders UNION SELECT (SELECT min(o_orderkey) FROM orders WHERE o_orderkey > k) AS k FROM r WHERE k < 200) SELECT * FROM r
 PIVOT (SELECT o_orderstatus, o_orderpriority, o_totalprice FROM orders) ON o_orderstatus IN ('F', 'O', 'P') USING sum(o_totalprice)
 UNPIVOT (SELECT p_partkey, p_size, p_retailprice::INTEGER AS p_price FROM part) ON p_size, p_price INTO NAME what VALUE v
 SELECT * FROM orders QUALIFY row_number() OVER (PARTITION BY o_custkey ORDER BY o_totalprice DESC, o_orderkey) = 1
 SELECT o_orderkey, sum(o_totalprice) OVER (PARTITION BY o_custkey ORDER BY o_orderdate, o_orderkey) AS running FROM orders
 SELECT list_filter(list(p_retailprice ORDER BY p_partkey), lambda x: x > 1500) FROM part
 SELECT ps_partkey, struct_pack(p := partsupp).p.ps_availqty FROM partsupp WHERE ps_partkey < 20
-DESCRIBE customer
+DESCRIBE SELECT * FROM customer
 SUMMARIZE supplier
-SELECT main_or_copy.customer.c_phone, main_or_copy.customer.c_acctbal + 1 FROM main_or_copy.customer
+SELECT main_or_copy.customer.c_phone, main_or_copy.customer.c_acctbal + 1 AS n FROM main_or_copy.customer
