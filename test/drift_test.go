@@ -86,7 +86,6 @@ func TestPlansTellTheTruth(t *testing.T) {
 	i.nothingLeft(t)
 }
 
-<<<<<<< HEAD
 // deletedRow has a row go by hand, twice: the first time a refresh accepts it, the second time an apply makes it
 // anew at once.
 func deletedRow(t *testing.T, i *installation, mended func(*testing.T)) {
@@ -108,14 +107,14 @@ func deletedRow(t *testing.T, i *installation, mended func(*testing.T)) {
 	i.execute(t, "qod", `DELETE FROM qodstate_object WHERE kind = 'pool_grant'`)
 	mended(t)
 	i.expect(t, 0, []string{"Nobody changed"}, "drift")
-=======
+}
+
 // replacedForSetting sees that nodes are not replaced without a reason that people can read.
 func (i *installation) replacedForSetting(t *testing.T) {
 	i.expect(t, 2, []string{"pool.acme/bi: 2 nodes to replace (extension directory: "},
 		"plan", "--detailed-exitcode", "--extension-dir", t.TempDir())
 	i.expect(t, 2, []string{`"message": "2 nodes to replace (extension directory: `},
 		"plan", "--json", "--detailed-exitcode", "--extension-dir", t.TempDir())
->>>>>>> 9093935 (test: a step of its own for nodes that a setting replaces)
 }
 
 // cut takes a block out of the configuration.
