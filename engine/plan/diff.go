@@ -158,7 +158,11 @@ func (b *builder) cell(p *pair, c cell, d *diff) {
 		d.attrs = append(d.attrs, b.noted(p.want, c.field, orDefault(c.next, c.field), "the default; only recorded"))
 		return
 	}
-	d.attrs = append(d.attrs, b.attr(p.want, c.field, c.stored, c.next))
+	attr := b.attr(p.want, c.field, c.stored, c.next)
+	if secret := versioned(p.kind, c.name); secret != "" && !rises(c.stored, c.next) {
+		attr.Effect, attr.Note = schema.Row, "only recorded: it does not rise, so no "+secret+" is read again"
+	}
+	d.attrs = append(d.attrs, attr)
 	if c.effect == schema.Replace {
 		d.replaces = append(d.replaces, c.name)
 	}
@@ -175,7 +179,7 @@ func (b *builder) secretKept(p *pair, c cell, d *diff) bool {
 	}
 	version := c.attr.Version
 	want, have := p.want.Value.GetAttr(version), p.have.Spec.GetAttr(version)
-	if !want.IsNull() && (have.IsNull() || want.GreaterThan(have).True()) {
+	if rises(have, want) {
 		return false
 	}
 	warning := Problem{
@@ -191,6 +195,21 @@ func (b *builder) secretKept(p *pair, c cell, d *diff) bool {
 	}
 	d.warnings = append(d.warnings, warning)
 	return true
+}
+
+// rises reports whether the version of a secret has it read again.
+func rises(have, want cty.Value) bool {
+	return !want.IsNull() && (have.IsNull() || want.GreaterThan(have).True())
+}
+
+// versioned names the secret that is read again when the attribute rises, or none.
+func versioned(k *schema.Kind, attr string) string {
+	for _, a := range k.Attrs {
+		if a.Version == attr {
+			return a.Name
+		}
+	}
+	return ""
 }
 
 // drifts reports whether somebody changed an attribute after it was applied.
