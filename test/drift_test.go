@@ -66,7 +66,7 @@ func TestPlansTellTheTruth(t *testing.T) {
 	})
 	t.Run("the tenant is renamed", func(t *testing.T) {
 		i.edit(t, `tenant "acme" {`, "tenant \"acme\" {\n  name = \"acme2\"")
-		out := i.expect(t, 2, []string{"tenant.acme2 will be renamed from tenant.acme", "0 to add, 1 to change, 0 to destroy"}, "plan", "--detailed-exitcode")
+		out := i.expect(t, 2, []string{"tenant.acme2 will be renamed from tenant.acme", "the name changes in what refers to it as well: ", "0 to add, 1 to change, 0 to destroy"}, "plan", "--detailed-exitcode")
 		if strings.Contains(out, "rolls") {
 			t.Errorf("a rename rolls nodes:\n%s", out)
 		}

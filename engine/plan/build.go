@@ -200,6 +200,34 @@ func (b *builder) finish() {
 		}
 	}
 	b.order()
+	b.followers()
+}
+
+// followers says of each rename how many objects refer to the object: the store gives them its new name.
+func (b *builder) followers() {
+	renamed := map[schema.Addr]int{} // how many refer to it, by the name that it loses
+	for _, c := range b.plan.Changes {
+		if c.Action == Update && c.Was.Kind != "" {
+			renamed[c.Was] = 0
+		}
+	}
+	if len(renamed) == 0 {
+		return
+	}
+	for _, p := range b.stored {
+		met := map[schema.Addr]bool{}
+		for _, ref := range p.kind.Refs(p.have.Spec) {
+			if n, ok := renamed[ref.To]; ok && !met[ref.To] {
+				met[ref.To], renamed[ref.To] = true, n+1
+			}
+		}
+	}
+	for i := range b.plan.Changes {
+		c := &b.plan.Changes[i]
+		if n := renamed[c.Was]; n > 0 && c.Action == Update && c.Detail == "" {
+			c.Detail = "the name changes in what refers to it as well: " + Plural(n, "object")
+		}
+	}
 }
 
 // all lists the desired objects and then the stored ones that are not.

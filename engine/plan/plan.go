@@ -117,7 +117,8 @@ type Change struct {
 	Secrets []string // secret attributes to be written anew
 	// Sensitive lists the attributes outside the kind's secrets that must not be shown, changed or not.
 	Sensitive []string
-	// Reason and Detail say why an object is replaced, deleted or forgotten; Detail in words.
+	// Reason and Detail say why an object is replaced, deleted or forgotten; Detail in words. Of a rename it
+	// says how much follows.
 	Reason Reason
 	Detail string
 	// From is the stack that an import takes the object from, or "" with Import for one without owner.
