@@ -159,8 +159,8 @@ func (b *builder) cell(p *pair, c cell, d *diff) {
 		return
 	}
 	attr := b.attr(p.want, c.field, c.stored, c.next)
-	if secret := versioned(p.kind, c.name); secret != "" && !rises(c.stored, c.next) {
-		attr.Effect, attr.Note = schema.Row, "only recorded: it does not rise, so no "+secret+" is read again"
+	if versions(p.kind, c.name) && !rises(c.stored, c.next) {
+		attr.Effect = schema.Row // no secret is read again
 	}
 	d.attrs = append(d.attrs, attr)
 	if c.effect == schema.Replace {
@@ -202,14 +202,9 @@ func rises(have, want cty.Value) bool {
 	return !want.IsNull() && (have.IsNull() || want.GreaterThan(have).True())
 }
 
-// versioned names the secret that is read again when the attribute rises, or none.
-func versioned(k *schema.Kind, attr string) string {
-	for _, a := range k.Attrs {
-		if a.Version == attr {
-			return a.Name
-		}
-	}
-	return ""
+// versions reports whether a secret is read again when the attribute rises.
+func versions(k *schema.Kind, attr string) bool {
+	return slices.ContainsFunc(k.Attrs, func(a schema.Attr) bool { return a.Version == attr })
 }
 
 // drifts reports whether somebody changed an attribute after it was applied.
