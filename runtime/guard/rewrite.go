@@ -267,12 +267,22 @@ func (w *rewriter) visible(p place, policy *protection, at string) (string, int)
 	if where != "" {
 		sql += " WHERE " + where
 	}
+	// What a statement asks for must not be computed on hidden rows: an error would tell of them. Of some
+	// functions DuckDB believes that they cannot fail, and computes them before the predicate, or before
+	// the join that it makes of a predicate with a query, even inside a materialized table expression. It
+	// moves nothing below a LIMIT.
+	if !policy.plain() {
+		sql += " LIMIT 9223372036854775806"
+	}
 	if tables > 0 {
-		// Of a predicate with a query DuckDB makes a join, and it may compute what the statement asks for
-		// before it: an error would tell of hidden rows.
 		sql = "WITH " + quote(name) + " AS MATERIALIZED (" + sql + ") SELECT * FROM " + quote(name)
 	}
 	return sql, tables + 1
+}
+
+// plain reports whether the predicates, if there are any, need no barrier.
+func (p *protection) plain() bool {
+	return len(p.predicates) == 0 || len(p.predicates) == 1 && p.predicates[0].plain
 }
 
 // condition returns the condition under which rows are seen, and how many tables it names.
