@@ -8,6 +8,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 
 	"github.com/qod-io/qod/runtime/guard"
@@ -166,14 +167,15 @@ func TestNamesChangeBeforeTheTurn(t *testing.T) {
 		"nothing":                 {own, nil, "SELECT v FROM t", nil, "[[main]]"},
 		"into an allowed schema":  {admin, nil, "SELECT v FROM t", []string{"USE app"}, "[[app]]"},
 		"into a forbidden schema": {own, nil, "SELECT v FROM t", []string{"USE app"}, `table "t" does not exist or you are not authorized`},
-		"search path":             {own, nil, "SELECT v FROM t", []string{"SET search_path = 'app,main'"}, `table "t" does not exist or you are not authorized`},
+		"search path":             {own, nil, "SELECT v FROM t", []string{"SET search_path = 'app,main'"}, "write schema.t: the search path has several schemas"},
 		"out of it":               {own, []string{"USE app"}, "SELECT v FROM other", []string{"USE main"}, `table "other" does not exist or you are not authorized`},
 		"and back":                {own, nil, "SELECT v FROM t", []string{"USE app", "USE main"}, "[[main]]"},
 		"a temporary table":       {own, nil, "SELECT v FROM t", []string{"CREATE TEMP TABLE t AS SELECT 'mine' AS v"}, "[[mine]]"},
 		"none any more": {own, []string{"CREATE TEMP TABLE t AS SELECT 'mine' AS v"}, "SELECT v FROM t",
 			[]string{"DROP TABLE temp.t"}, "[[main]]"},
-		"a write into another table": {admin, nil, "INSERT INTO t VALUES ('x')", []string{"CREATE TEMP TABLE t (v VARCHAR)"},
-			"the statement was not run: another statement of the session changed what its names mean"},
+		"a write, to a temporary table": {own, []string{"CREATE TEMP TABLE t (v VARCHAR)"}, "INSERT INTO t VALUES ('x')",
+			[]string{"DROP TABLE temp.t"}, `table "t" does not exist or you are not authorized`},
+		"a write, from the lake's table": {admin, nil, "INSERT INTO t VALUES ('x')", []string{"CREATE TEMP TABLE t (v VARCHAR)"}, "[]"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -189,7 +191,38 @@ func TestNamesChangeBeforeTheTurn(t *testing.T) {
 			if !strings.HasPrefix(got, test.want) {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
+			if rows, err := s.askFor(t, s.callAs(t, newID(), admin), "SELECT v FROM t")(); fmt.Sprint(rows) != "[[main]]" || err != nil {
+				t.Errorf("afterwards the lake's table has %v, %v", rows, err)
+			}
 		})
+	}
+}
+
+// TestAnotherKindOfStatement: one that turns out to be another kind of thing is sent back.
+func TestAnotherKindOfStatement(t *testing.T) {
+	s := lakeServer(t)
+	admin := wire.Permissions{Admin: true}
+	c := s.callAs(t, "s", admin)
+	q, err := s.ask(t.Context(), c, "SELECT 1", "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.do(t, "s", admin, "CREATE TEMP TABLE t (v VARCHAR)")
+	n, done := s.sessions.use(c)
+	defer done()
+	l, err := s.enter(t.Context(), n, "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.leave(n, l)
+	other := q
+	other.st.ReadOnly = false
+	err = s.agree(t.Context(), c, n, l, &other)
+	if f := asFault(err); err == nil || f.code != codes.Aborted || f.reason != wire.Transient || !f.untouched {
+		t.Errorf("error is %v", err)
+	}
+	if err := s.agree(t.Context(), c, n, l, &q); err != nil || !q.names.temporary["t"] {
+		t.Errorf("the same kind: %v, %v", err, q.names)
 	}
 }
 

@@ -83,6 +83,7 @@ func missing(f *fault) (kind, name string) {
 		{"schema", `^Catalog Error: Schema with name "?([^"\s]+)"? does not exist`},
 		{"schema", `^Catalog Error: SET \w+: No catalog \+ schema named "([^"]+)" found`},
 		{"schema", `^Binder Error: Schema "([^"]+)" not found in DuckLakeCatalog`},
+		{"column", `^Binder Error: (?:Table|Values list) "[^"]+" does not have a column named "([^"]+)"`},
 		{"column", `^Binder Error: (?:Referenced column|Column) "([^"]+)" (?:in (?:EXCLUDE|REPLACE) list )?not found`},
 	} {
 		if found := regexp.MustCompile(known.pattern).FindStringSubmatch(f.message); found != nil {

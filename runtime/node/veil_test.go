@@ -106,6 +106,12 @@ func TestVeil(t *testing.T) {
 			values:  "a policy on a table of the statement cannot be applied; ask an administrator",
 			code:    codes.InvalidArgument,
 		},
+		"no column of the policy in a table": {
+			message: "Binder Error: Table \"orders_1\" does not have a column named \"CANARY\"\n\nCandidate bindings: : \"x\"",
+			names:   `Binder Error: Table "orders_1" does not have a column named "CANARY"`,
+			values:  "a policy on a table of the statement cannot be applied; ask an administrator",
+			code:    codes.InvalidArgument,
+		},
 		"no column to leave out": {
 			message: `Binder Error: Column "CANARY" in EXCLUDE list not found in FROM clause`,
 			values:  "a policy on a table of the statement cannot be applied; ask an administrator",
@@ -166,7 +172,7 @@ func raising() []string {
 		"strptime(card, '%Y')", "strftime(DATE '2026-01-01', card)", "strptime('2026', card)", "make_date(length(card), 77, 99)",
 		"date_part(card, DATE '2026-01-01')", "date_trunc(card, DATE '2026-01-01')", "date_diff(card, DATE '2026-01-01', DATE '2026-01-02')",
 		"json_extract(card, '$.a')", "json_extract('{}', card)", "from_json(card, '\"INTEGER\"')", "json_transform_strict(card, '{\"a\": \"INT\"}')",
-		"unhex(card)", "from_base64(card)", "chr(-length(card))", "repeat(card, 1000000000)", "array_extract(MAP {card: 1}, 5)::INT[]",
+		"unhex(card)", "from_base64(card)", "chr(-length(card))", "array_extract(MAP {card: 1}, 5)::INT[]",
 		"list_transform([card], x -> x::INT)", "list_reduce([card, card], (x, y) -> error(x))", "struct_pack(a := card)::STRUCT(b INT)",
 		"factorial(length(card) * 10)", "sqrt(-length(card))", "ln(-length(card))", "acos(length(card))", "(2::DOUBLE ^ 4000)::FLOAT::INT",
 		"(length(card) * 9000000000000000000::BIGINT)", "(length(card) + 250)::UTINYINT", "format(card, 1)", "printf(card, 1)", "format('{:d}', card)",
@@ -181,7 +187,7 @@ func raising() []string {
 // statement that touches a protected table.
 func TestProtectedErrorsHoldNoValues(t *testing.T) {
 	c := memoryConn(t)
-	if err := c.runAll(t.Context(), "CREATE TABLE t AS SELECT range AS id, 'CANARY(' || range AS card FROM range(5000)"); err != nil {
+	if err := c.runAll(t.Context(), "SET memory_limit = '512MB'", "CREATE TABLE t AS SELECT range AS id, 'CANARY(' || range AS card FROM range(5000)"); err != nil {
 		t.Fatal(err)
 	}
 	failed := 0
