@@ -129,7 +129,15 @@ func (p *phrase) alterView() {
 	_ = p.accept("if", "exists")
 	p.table("alter")
 	p.expect("rename", "to")
+	p.rename()
+}
+
+// rename reads the new name of the target, which has to be one that could be created.
+func (p *phrase) rename() {
 	p.a.change.rename = p.word()
+	if p.refusal == nil {
+		_, p.refusal = p.names.table(Table{Name: p.a.change.rename, Privilege: "create"})
+	}
 }
 
 // alterTable reads ALTER TABLE [IF EXISTS] table and one change.
@@ -148,7 +156,7 @@ func (p *phrase) alterTable() {
 			_ = p.accept("restrict")
 		}
 	case p.accept("rename", "to"):
-		p.a.change.rename = p.word()
+		p.rename()
 	case p.accept("rename"):
 		_ = p.accept("column")
 		p.path(8)

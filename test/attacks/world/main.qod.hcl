@@ -25,7 +25,7 @@ pool "bi" {
   tenant_db         = tenant_db.lake
   memory            = "1GiB"
   threads           = 1
-  statement_timeout = "5s"
+  statement_timeout = "3s"
 
   nodes {
     dual = 1

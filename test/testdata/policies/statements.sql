@@ -38,6 +38,6 @@ SELECT * FROM orders QUALIFY row_number() OVER (PARTITION BY o_custkey ORDER BY 
 SELECT o_orderkey, sum(o_totalprice) OVER (PARTITION BY o_custkey ORDER BY o_orderdate, o_orderkey) AS running FROM orders
 SELECT list_filter(list(p_retailprice ORDER BY p_partkey), lambda x: x > 1500) FROM part
 SELECT ps_partkey, struct_pack(p := partsupp).p.ps_availqty FROM partsupp WHERE ps_partkey < 20
-DESCRIBE SELECT * FROM customer
+DESCRIBE SELECT c_name, c_nationkey FROM customer
 SUMMARIZE supplier
 SELECT main_or_copy.customer.c_phone, main_or_copy.customer.c_acctbal + 1 AS n FROM main_or_copy.customer
