@@ -17,27 +17,17 @@ import (
 func TestPlansTellTheTruth(t *testing.T) {
 	i := install(t, "quickstart")
 	i.must(t, "apply", "--auto-approve")
-	mended := func(t *testing.T) {
-		t.Helper()
-		i.must(t, "apply", "--auto-approve")
-		i.expect(t, 0, []string{"No changes."}, "plan", "--detailed-exitcode")
-		before := i.versions(t)
-		i.expect(t, 0, []string{"No changes."}, "apply", "--auto-approve")
-		if after := i.versions(t); after != before {
-			t.Errorf("an apply without changes wrote rows:\n%s\n%s", before, after)
-		}
-	}
 	t.Run("memory in the file", func(t *testing.T) {
 		i.edit(t, "memory    = var.memory", `memory    = "512MiB"`)
 		i.expect(t, 2, []string{`"1GiB" -> "512MiB"`}, "plan", "--detailed-exitcode")
-		mended(t)
+		i.mended(t)
 	})
 	t.Run("a row behind its back", func(t *testing.T) {
 		i.execute(t, "qod", `UPDATE qodstate_object SET spec = jsonb_set(spec, '{threads}', '3') WHERE kind = 'pool'`)
 		i.expect(t, 2, []string{"Changed outside", "~ threads = 1 -> 3", "~ threads = 3 -> 1"}, "plan", "--detailed-exitcode")
-		mended(t)
+		i.mended(t)
 	})
-	t.Run("a row deleted behind its back", func(t *testing.T) { deletedRow(t, i, mended) })
+	t.Run("a row deleted behind its back", i.deletedRow)
 	t.Run("a node killed while nobody serves", func(t *testing.T) {
 		var pid int
 		if _, err := fmt.Sscan(i.nodePIDs(t)[0], &pid); err != nil {
@@ -47,7 +37,7 @@ func TestPlansTellTheTruth(t *testing.T) {
 			t.Fatal(err)
 		}
 		i.expect(t, 2, []string{"pool.acme/bi: 1 of 2 nodes missing"}, "plan", "--detailed-exitcode")
-		mended(t)
+		i.mended(t)
 	})
 	t.Run("something that no object has", i.replacedForSetting)
 	t.Run("the pool has another label, then another name", func(t *testing.T) {
@@ -55,13 +45,13 @@ func TestPlansTellTheTruth(t *testing.T) {
 		i.edit(t, "pool.bi", "pool.reports")
 		i.edit(t, "tenant_db = tenant_db.tpch\n  memory", "tenant_db = tenant_db.tpch\n  name      = \"bi\"\n  memory")
 		i.expect(t, 2, []string{"has moved from pool.bi to pool.reports"}, "plan", "--detailed-exitcode")
-		mended(t)
+		i.mended(t)
 		i.edit(t, "name      = \"bi\"\n", "name      = \"reports\"\n")
 		i.expect(t, 2, []string{"pool.acme/reports will be renamed from pool.acme/bi"}, "plan", "--detailed-exitcode")
-		before := i.nodePIDs(t)
-		mended(t)
-		if after := i.nodePIDs(t); strings.Join(after, " ") != strings.Join(before, " ") {
-			t.Errorf("a rename restarted nodes: %v, now %v", before, after)
+		before := strings.Join(i.nodePIDs(t), " ")
+		i.mended(t)
+		if after := strings.Join(i.nodePIDs(t), " "); after != before {
+			t.Errorf("a rename restarted nodes: %s, now %s", before, after)
 		}
 	})
 	t.Run("the tenant is renamed", func(t *testing.T) {
@@ -70,14 +60,13 @@ func TestPlansTellTheTruth(t *testing.T) {
 		if strings.Contains(out, "rolls") {
 			t.Errorf("a rename rolls nodes:\n%s", out)
 		}
-		mended(t)
+		i.mended(t)
 	})
 	t.Run("the pool leaves the file", func(t *testing.T) {
-		i.cut(t, `pool "reports"`)
-		i.cut(t, `pool_grant "owners"`)
+		i.cut(t, `pool "reports"`, `pool_grant "owners"`)
 		i.expect(t, 2, []string{"pool.acme2/reports will be destroyed", "pool_grant.acme2/reports/role:owner will be destroyed",
 			"0 to add, 0 to change, 2 to destroy"}, "plan", "--detailed-exitcode")
-		mended(t)
+		i.mended(t)
 		if got := i.psql(t, "SELECT count(*)::text FROM qodstate_node"); got != "0" {
 			t.Errorf("%s nodes are left", got)
 		}
@@ -88,7 +77,7 @@ func TestPlansTellTheTruth(t *testing.T) {
 
 // deletedRow has a row go by hand, twice: the first time a refresh accepts it, the second time an apply makes it
 // anew at once.
-func deletedRow(t *testing.T, i *installation, mended func(*testing.T)) {
+func (i *installation) deletedRow(t *testing.T) {
 	i.execute(t, "qod", `DELETE FROM qodstate_object WHERE kind = 'pool_grant'`)
 	out := i.expect(t, 2, []string{"Changed outside", "pool_grant.acme/bi/role:owner has been deleted", "1 to add"}, "plan", "--detailed-exitcode")
 	if strings.Count(out, "has been deleted") != 1 {
@@ -103,10 +92,22 @@ func deletedRow(t *testing.T, i *installation, mended func(*testing.T)) {
 	if strings.Contains(out, "Changed outside") {
 		t.Errorf("a deletion that was accepted is drift:\n%s", out)
 	}
-	mended(t)
+	i.mended(t)
 	i.execute(t, "qod", `DELETE FROM qodstate_object WHERE kind = 'pool_grant'`)
-	mended(t)
+	i.mended(t)
 	i.expect(t, 0, []string{"Nobody changed"}, "drift")
+}
+
+// mended applies, and shows that nothing is left to do and that to apply again writes nothing.
+func (i *installation) mended(t *testing.T) {
+	t.Helper()
+	i.must(t, "apply", "--auto-approve")
+	i.expect(t, 0, []string{"No changes."}, "plan", "--detailed-exitcode")
+	before := i.versions(t)
+	i.expect(t, 0, []string{"No changes."}, "apply", "--auto-approve")
+	if after := i.versions(t); after != before {
+		t.Errorf("an apply without changes wrote rows:\n%s\n%s", before, after)
+	}
 }
 
 // replacedForSetting sees that nodes are not replaced without a reason that people can read.
@@ -117,8 +118,15 @@ func (i *installation) replacedForSetting(t *testing.T) {
 		"plan", "--json", "--detailed-exitcode", "--extension-dir", t.TempDir())
 }
 
-// cut takes a block out of the configuration.
-func (i *installation) cut(t testing.TB, header string) {
+// cut takes blocks out of the configuration.
+func (i *installation) cut(t testing.TB, headers ...string) {
+	t.Helper()
+	for _, header := range headers {
+		i.cutOne(t, header)
+	}
+}
+
+func (i *installation) cutOne(t testing.TB, header string) {
 	t.Helper()
 	name := filepath.Join(i.dir, "main.qod.hcl")
 	src, err := os.ReadFile(name)
