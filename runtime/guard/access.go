@@ -79,6 +79,10 @@ func authorize(a *analysis, s Scope) ([]ruling, *Refusal) {
 		if refusal != nil {
 			return nil, refusal
 		}
+		if out[i].policy != nil && a.Kind == Explain {
+			return nil, refuse(NotAllowed, "EXPLAIN is not allowed for table %q: a plan shows the policies on it "+
+				"that apply to you, and how many rows they hide", r.table.Name)
+		}
 	}
 	return out, nil
 }
@@ -95,7 +99,7 @@ func authorizeSchema(a *analysis, r reference, s Scope) (ruling, *Refusal) {
 		if !s.Rights.holds(r.table.Privilege, schema, every) {
 			return ruling{}, denied("schema", r.table.Schema)
 		}
-		if a.Kind == DropSchema && s.Rights.hidesRows(schema) {
+		if r.table.Privilege == "drop" && s.Rights.hidesRows(schema) {
 			return ruling{}, refuse(NotAllowed, "schema %q cannot be dropped: policies hide rows in it from you", r.table.Schema)
 		}
 		return ruling{}, nil
@@ -104,19 +108,19 @@ func authorizeSchema(a *analysis, r reference, s Scope) (ruling, *Refusal) {
 	if schema != "" && !temp && !s.Rights.SeesSchema(schema) {
 		return ruling{}, denied("schema", r.table.Schema)
 	}
-	if a.does() == Select && !s.Rights.full() {
-		return ruling{action: filter}, nil
+	if r.head {
+		return ruling{}, nil
 	}
-	return ruling{}, nil
+	return authorizeCatalog(a, s)
 }
 
-// authorizeCatalog judges a view of information_schema.
+// authorizeCatalog judges a view of information_schema, or SHOW TABLES.
 func authorizeCatalog(a *analysis, s Scope) (ruling, *Refusal) {
 	switch {
 	case s.Rights.admin:
 		return ruling{}, nil
 	case a.does() == CreateView:
-		return ruling{}, refuse(NotAllowed, "a view cannot read information_schema: it would show to everybody what you see")
+		return ruling{}, refuse(NotAllowed, "a view cannot read the catalog: it would show to everybody what you see")
 	case s.Rights.full():
 		return ruling{}, nil
 	}

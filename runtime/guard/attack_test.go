@@ -36,7 +36,8 @@ func TestAttacks(t *testing.T) {
 			"FROM customers AS c AT (VERSION => 1)", "FROM ONLY orders", "FROM orders *", "SELECT x FROM (SELECT EXISTS (FROM orders)) x",
 			"PIVOT events ON n IN (1) USING sum((SELECT max(id) FROM orders)), count(*)", "WITH x AS (SELECT 1 + (SELECT max(id) FROM orders)) FROM x",
 			"SELECT (SELECT x FROM (SELECT (SELECT max(id) FROM orders)) x) AS y", "SUMMARIZE SELECT (SELECT max(card) FROM orders)",
-			"INSERT INTO events SELECT 1, n FROM (SELECT (SELECT max(id) FROM orders)) x(n)",
+			"INSERT INTO events SELECT 1, n FROM (SELECT (SELECT max(id) FROM orders)) x(n)", "EXPLAIN FROM orders", "EXPLAIN ANALYZE FROM customers",
+			"UNPIVOT events ON (id + (SELECT max(id) FROM orders)), n", "FROM events UNPIVOT (v FOR k IN ((id + (SELECT max(id) FROM orders)), n))",
 		},
 	}
 	g := newGuard(t)

@@ -10,7 +10,11 @@ func (p *phrase) create() {
 	p.pos++ // TABLE, VIEW or SCHEMA
 	_ = p.accept("if", "not", "exists")
 	if p.a.Kind == CreateSchema {
-		p.schema("create")
+		start := p.pos
+		if p.schema("create"); replace && p.refusal == nil {
+			p.pos = start
+			p.schema("drop")
+		}
 		return
 	}
 	p.table("create")

@@ -8,8 +8,13 @@
 // expressions and queries inside are put together as one SELECT and read as a tree. What the grammar
 // does not know is refused.
 //
-// In this form a user has all rights on a database or none. What each statement touches, and how, is
-// found nevertheless (Statement.Tables): finer permissions will be judged by it. The guard runs nothing
-// and knows no session: names without a catalog are taken to be in the lake or in temp, which the node
-// has to make sure of, and views are judged when they are created.
+// Every place that names a table is found, with its offset in the text. A name is resolved as the engine
+// will resolve it in the session (Scope), and is completed in the text where another resolution would make
+// a difference. What it means is judged by the user's Rights, privilege by privilege. Policies are applied
+// by rewriting: in the place of a table comes a query of what they leave of it. All else stays byte for
+// byte. The rewritten statement is read again like any other and has to show what was meant, else it is
+// refused. Views are judged when they are created.
+//
+// The guard runs nothing and knows no session: the node has to say what the search path and the temporary
+// objects are, and that no other databases are within reach.
 package guard

@@ -13,9 +13,8 @@ func grantOf(schema, table string, privileges ...string) wire.Permission {
 	return wire.Permission{Catalog: "lake", Schema: schema, Table: table, Privileges: privileges}
 }
 
-// TestPrivileges asserts for each statement that it is allowed with these grants, and with none of them
-// left out.
-func TestPrivileges(t *testing.T) {
+// taken says what each statement takes.
+func taken() map[string][]wire.Permission {
 	one := func(table string, privileges ...string) []wire.Permission {
 		var out []wire.Permission
 		for _, p := range privileges {
@@ -25,7 +24,7 @@ func TestPrivileges(t *testing.T) {
 	}
 	both := func(a, b []wire.Permission) []wire.Permission { return append(a, b...) }
 	whole := []string{"select", "insert", "update", "delete", "create", "alter", "drop"}
-	tests := map[string][]wire.Permission{
+	return map[string][]wire.Permission{
 		"FROM t":                                both(one("t", "select"), nil),
 		"SELECT 1 WHERE 1 IN (SELECT a FROM T)": one("t", "select"),
 		"FROM t, u":                             both(one("t", "select"), one("u", "select")),
@@ -62,6 +61,7 @@ func TestPrivileges(t *testing.T) {
 		"ALTER VIEW t RENAME TO u":                                     both(one("t", whole...), one("u", whole...)),
 		"DROP TABLE t":                                                 one("t", "drop"),
 		"DROP VIEW t":                                                  one("t", "drop"),
+		"CREATE OR REPLACE SCHEMA z":                                   {grantOf("z", "*", "create"), grantOf("z", "*", "drop")},
 		"CREATE SCHEMA z":                                              {grantOf("z", "*", "create")},
 		"DROP SCHEMA z CASCADE":                                        {grantOf("z", "*", "drop")},
 		"USE z":                                                        {grantOf("z", "any", "insert")},
@@ -70,6 +70,12 @@ func TestPrivileges(t *testing.T) {
 		"FROM z.t":                                                     {grantOf("z", "t", "select")},
 		"FROM lake.z.t, main.t":                                        {grantOf("z", "*", "select"), grantOf("main", "t", "select")},
 	}
+}
+
+// TestPrivileges asserts for each statement that it is allowed with these grants, and with none of them
+// left out.
+func TestPrivileges(t *testing.T) {
+	tests := taken()
 	g := newGuard(t)
 	for sql, grants := range tests {
 		check := func(list []wire.Permission) string {

@@ -10,23 +10,22 @@ import (
 	"github.com/qod-io/qod/runtime/wire"
 )
 
-// TestNamesMeanWhatTheEngineFinds runs statements in sessions with other search paths and temporary
-// objects, and asserts that what was judged is what DuckDB reads.
-func TestNamesMeanWhatTheEngineFinds(t *testing.T) {
-	setup := []string{"CREATE SCHEMA s", "CREATE SCHEMA z", "CREATE TABLE a AS SELECT 'main.a' AS v", "CREATE TABLE s.a AS SELECT 's.a' AS v",
-		"CREATE TABLE b AS SELECT 'main.b' AS v", "CREATE TABLE z.c AS SELECT 'z.c' AS v", "CREATE TABLE c AS SELECT 'main.c' AS v"}
+// session is a statement, where it runs, and what it gives: a value, "" for no rows, or a code.
+type session struct {
+	name, sql string
+	path      []string
+	temp      string
+	p         wire.Permissions
+	want      string
+}
+
+func sessions() []session {
 	only := func(schema, table string) wire.Permissions {
 		return wire.Permissions{Grants: []wire.Permission{grantOf(schema, table, "all")}}
 	}
 	hide := only("*", "*")
 	hide.Rows = []wire.RowPolicy{{Catalog: "*", Schema: "main", Table: "*", Predicate: "v = 'nothing'"}}
-	tests := []struct {
-		name, sql string
-		path      []string
-		temp      string
-		p         wire.Permissions
-		want      string // a value, "" for no rows, or a code
-	}{
+	return []session{
 		{"main", "FROM a", nil, "", only("*", "*"), "main.a"},
 		{"path", "FROM a", []string{"s"}, "", only("*", "*"), "s.a"},
 		{"path alone", "FROM a", []string{"s"}, "", only("s", "*"), "s.a"},
@@ -53,8 +52,15 @@ func TestNamesMeanWhatTheEngineFinds(t *testing.T) {
 		{"generated name", "SELECT (SELECT max(v) FROM a)", nil, "a", hide, "temp.a"},
 		{"table expression", "WITH a AS (SELECT 'x' AS v) FROM a", nil, "a", only("z", "*"), "x"},
 	}
+}
+
+// TestNamesMeanWhatTheEngineFinds runs statements in sessions with other search paths and temporary
+// objects, and asserts that what was judged is what DuckDB reads.
+func TestNamesMeanWhatTheEngineFinds(t *testing.T) {
+	setup := []string{"CREATE SCHEMA s", "CREATE SCHEMA z", "CREATE TABLE a AS SELECT 'main.a' AS v", "CREATE TABLE s.a AS SELECT 's.a' AS v",
+		"CREATE TABLE b AS SELECT 'main.b' AS v", "CREATE TABLE z.c AS SELECT 'z.c' AS v", "CREATE TABLE c AS SELECT 'main.c' AS v"}
 	g := newGuard(t)
-	for _, test := range tests {
+	for _, test := range sessions() {
 		t.Run(test.name, func(t *testing.T) {
 			p := lake(t, setup...)
 			if len(test.path) > 0 {
@@ -164,7 +170,7 @@ func TestCatalogIsFiltered(t *testing.T) {
 		}
 	}
 	for _, sql := range []string{"FROM information_schema.referential_constraints", "CREATE VIEW v AS FROM information_schema.tables",
-		"SHOW TABLES FROM acl", "SHOW TABLES FROM lake.nowhere", "FROM (SELECT (SELECT max(table_name) FROM information_schema.tables))"} {
+		"CREATE VIEW v AS FROM (SHOW TABLES FROM s)", "SHOW TABLES FROM acl", "SHOW TABLES FROM lake.nowhere", "FROM (SELECT (SELECT max(table_name) FROM information_schema.tables))"} {
 		if _, err := g.Check(t.Context(), sql, s); err == nil {
 			t.Errorf("%s is allowed", sql)
 		}

@@ -282,8 +282,8 @@ func (w *walker) label(o *object) {
 	case o.alias != "" || o.class == "" || o.class == "STAR":
 	case o.under == "select_list":
 		depth = w.queries
-	case o.under == "aggregates":
-		depth = w.queries + 1
+	case o.under == "aggregates", o.under == "star_expr":
+		depth = w.queries + 1 // of PIVOT and UNPIVOT, which make values of names
 	}
 	for i := o.mark; depth > 0 && i < len(w.tables); i++ {
 		w.tables[i].named(depth)
