@@ -46,6 +46,7 @@ func BenchmarkRights(b *testing.B) {
 		s         Scope
 	}{{"select 1", "select %d", plain}, {"select 1, policies", "select %d", restricted},
 		{"tpch 22", tpch22, plain}, {"tpch 22, policies", tpch22, restricted}} {
+		g := newGuard(b)
 		b.Run(one.name, func(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				if _, err := g.Check(b.Context(), fmt.Sprintf(one.sql, i), one.s); err != nil {

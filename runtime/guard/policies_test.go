@@ -238,3 +238,74 @@ func TestChangesUnderPolicies(t *testing.T) {
 		})
 	}
 }
+
+// TestOldVersionsUnderPolicies asserts that the AT clause moves to the table, with the policies kept.
+func TestOldVersionsUnderPolicies(t *testing.T) {
+	g := newGuard(t)
+	p := lake(t, "CREATE TABLE t AS SELECT i AS id, i % 2 AS odd FROM range(10) r(i)", "DELETE FROM t", "CREATE TABLE one AS SELECT 1 AS id")
+	s := of(t, g, wire.Permissions{Grants: []wire.Permission{grantOf("*", "*", "all")},
+		Rows: []wire.RowPolicy{{Catalog: "lake", Schema: "*", Table: "t", Predicate: "odd = 1"}}})
+	for sql, want := range map[string]string{
+		"SELECT count(*)::VARCHAR FROM t":                                                           "0",
+		"SELECT count(*)::VARCHAR FROM t AT (VERSION => 1)":                                         "5",
+		"SELECT count(*)::VARCHAR FROM main.t AS x AT (VERSION => 1) JOIN one USING (id)":           "1",
+		"SELECT count(*)::VARCHAR FROM t x (a, b) AT (VERSION => 1) WHERE b = 1":                    "5",
+		"SELECT count(*)::VARCHAR FROM x: t AT (VERSION => 1) WHERE x.odd = 1":                      "5",
+		"SELECT (SELECT count(*) FROM t AT (VERSION => 1)) || '/' || (SELECT count(*) FROM t) AS n": "5/0",
+	} {
+		st, err := g.Check(t.Context(), sql, s)
+		if err != nil {
+			t.Errorf("%s: %v", sql, err)
+			continue
+		}
+		if rows, err := p.rows(st.SQL); err != nil || len(rows) != 1 || rows[0][0] != want {
+			t.Errorf("%s: %v, %v, want %s", st.SQL, rows, err, want)
+		}
+	}
+}
+
+// TestMissingColumnsFail asserts that a policy about a column that the table lacks closes the table.
+func TestMissingColumnsFail(t *testing.T) {
+	g := newGuard(t)
+	p := lake(t, everything()...)
+	missing := []wire.Permissions{
+		{Rows: []wire.RowPolicy{{Catalog: "*", Schema: "*", Table: "events", Predicate: "tenant = 'x'"}}},
+		{Columns: []wire.ColumnPolicy{{Catalog: "*", Schema: "*", Table: "events", Column: "ssn"}}},
+		{Columns: []wire.ColumnPolicy{{Catalog: "*", Schema: "*", Table: "events", Column: "ssn", Expression: "left(ssn, 1)"}}},
+	}
+	for _, one := range missing {
+		one.Grants = []wire.Permission{grantOf("*", "*", "all")}
+		st, err := g.Check(t.Context(), "SELECT id::VARCHAR FROM events", of(t, g, one))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rows, err := p.rows(st.SQL); err == nil {
+			t.Errorf("%s gives %v", st.SQL, rows)
+		}
+	}
+}
+
+// TestRightsAreInTheCache asserts that a rewritten statement is not given to others.
+func TestRightsAreInTheCache(t *testing.T) {
+	g := newGuard(t)
+	texts := map[string]bool{}
+	for _, region := range []string{"EU", "US", "EU", "US"} {
+		p := policies()
+		p.Rows = []wire.RowPolicy{{Catalog: "*", Schema: "*", Table: "orders", Predicate: "region = '" + region + "'"}}
+		for _, path := range [][]string{nil, {"s"}} {
+			s := of(t, g, p)
+			s.Path = path
+			st, err := g.Check(t.Context(), "FROM orders", s)
+			if err != nil || !strings.Contains(st.SQL, "= '"+region+"'") || strings.Contains(st.SQL, `"s"."orders"`) != (path != nil) {
+				t.Errorf("%s in %v: %s, %v", region, path, st.SQL, err)
+			}
+			texts[st.SQL] = true
+		}
+	}
+	if len(texts) != 4 {
+		t.Errorf("%d texts for four scopes", len(texts))
+	}
+	if st, err := g.Check(t.Context(), "FROM orders", owner()); err != nil || st.SQL != "FROM orders" || st.Protected {
+		t.Errorf("without policies: %+v, %v", st, err)
+	}
+}
