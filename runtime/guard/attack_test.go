@@ -177,3 +177,52 @@ func TestErrorsTellNothingOfHiddenRows(t *testing.T) {
 		}
 	}
 }
+
+// FuzzPolicies changes statements over tables with policies and asserts that those that are allowed name
+// no such table but in what the guard puts there.
+func FuzzPolicies(f *testing.F) {
+	for _, sql := range statements(f, "policies") {
+		f.Add(sql)
+	}
+	for _, place := range statements(f, "places") {
+		f.Add(fill(place, "orders AS o (x) AT (VERSION => 1)"))
+		f.Add(fill(place, "main.orders"))
+	}
+	g := newGuard(f)
+	p := policies()
+	p.Columns = nil
+	r, err := g.Rights(f.Context(), p, "lake")
+	if err != nil {
+		f.Fatal(err)
+	}
+	s := Scope{Catalog: "lake", Rights: r, Prepared: true, Temporary: map[string]bool{"a": true}}
+	f.Fuzz(func(t *testing.T, sql string) {
+		st, err := g.Check(t.Context(), sql, s)
+		if err != nil || st.Class == wire.DDL {
+			return
+		}
+		a, err := g.analyse(t.Context(), st.SQL, "lake")
+		if err != nil {
+			t.Fatalf("%q becomes %q: %v", sql, st.SQL, err)
+		}
+		for _, one := range a.references {
+			name := strings.ToLower(one.table.Name)
+			if one.head || name != "orders" && name != "customers" || strings.EqualFold(one.table.Schema, "s") {
+				continue
+			}
+			if !strings.HasPrefix(st.SQL[max(one.at, 0):], `"lake"."main"."`+name+`" AS "p`) && places(s, one) {
+				t.Fatalf("%q becomes %q, which reads %s", sql, st.SQL, name)
+			}
+		}
+	})
+}
+
+// places reports whether a reference may be to a table of the lake with policies.
+func places(s Scope, r reference) bool {
+	for _, p := range s.resolve(r.table) {
+		if !p.temporary && s.Rights.protection(p.schema, p.table) != nil {
+			return true
+		}
+	}
+	return false
+}
