@@ -246,3 +246,6 @@ func rolesAttr(doc string) Attr {
 }
 
 func codeList(words []string) string { return "`" + strings.Join(words, "`, `") + "`" }
+
+// Privileges lists each privilege that `all` stands for.
+func Privileges() []string { return slices.Clone(privileges[1:]) }

@@ -74,7 +74,7 @@ func groups(a *app) []group {
 		}},
 		{"Plan and apply it", []*cobra.Command{newPlan(a), newApply(a), newDestroy(a), newDrift(a), newVerify(a), newWait(a)}},
 		{"Look at what is stored, and go back", []*cobra.Command{
-			newShow(a), newOutput(a), newState(a), newHistory(a), newDiff(a), newRollback(a),
+			newShow(a), newAccess(a), newOutput(a), newState(a), newHistory(a), newDiff(a), newRollback(a),
 		}},
 		{"Run it", []*cobra.Command{newServe(a), newStatus(a), newSQL(a), newLoad(a), newDown(a), newNode(a)}},
 		{"Other", []*cobra.Command{newConfig(a), newVersion(a)}},

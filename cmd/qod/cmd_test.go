@@ -96,6 +96,8 @@ func commandLines() map[string]commandLine {
 		"no stack":      {"", []string{"rollback", "1"}, 1, "say which with --stack"},
 		"output":        {small, []string{"output"}, 1, "there is no state yet"},
 		"output raw":    {small, []string{"output", "--raw"}, 1, "give its name"},
+		"access":        {small, []string{"access", "ana"}, 1, "there is no state yet"},
+		"access test":   {small, []string{"access", "test", "main.qod.hcl"}, 1, `Blocks of type "qod" are not expected here`},
 		"state list":    {small, []string{"state", "list"}, 0, "There is no state yet"},
 		"state show":    {small, []string{"state", "show", "tenant.acme"}, 1, "there is no state yet"},
 		"state mv":      {small, []string{"state", "mv", "tenant.a", "tenant.b"}, 1, "there is no state yet"},

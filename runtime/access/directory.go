@@ -42,8 +42,8 @@ type tenant struct {
 }
 
 type database struct {
-	name     string
-	disabled bool
+	name, schema string // schema: where sessions start
+	disabled     bool
 }
 
 type pool struct {
@@ -104,7 +104,7 @@ func (d *Directory) add(o *store.Object) {
 	case "tenant":
 		d.tenants[at.name] = &tenant{o.ID, at.name, truth(o.Kind, v, "disabled")}
 	case "tenant_db":
-		d.dbs[at] = &database{at.name, truth(o.Kind, v, "disabled")}
+		d.dbs[at] = &database{at.name, text(o.Kind, v, "default_schema"), truth(o.Kind, v, "disabled")}
 	case "pool":
 		d.pools[at] = &pool{
 			id: o.ID, tenant: at.tenant, name: at.name, db: text(o.Kind, v, "tenant_db"),

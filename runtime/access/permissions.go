@@ -19,12 +19,10 @@ type role struct {
 	grants  []wire.Permission
 	rows    []wire.RowPolicy
 	columns []wire.ColumnPolicy
-	address string // in the configuration that made it
-	stack   string
 }
 
 func readRole(o *store.Object) *role {
-	r := &role{address: o.Address, stack: o.Stack}
+	r := &role{}
 	each(o, "permission", func(k *schema.Kind, v cty.Value) {
 		r.grants = append(r.grants, wire.Permission{
 			Catalog: text(k, v, "catalog"), Schema: identifier(k, v, "schema"), Table: identifier(k, v, "table"),
