@@ -95,3 +95,26 @@ func TestJSONExample(t *testing.T) {
 	i.expect(t, 0, []string{"No changes."}, "plan", "--detailed-exitcode")
 	i.must(t, "destroy", "--auto-approve")
 }
+
+// Fine roles are applied, warned of while their tables are missing, explained, and held against expectations.
+func TestRBACExample(t *testing.T) {
+	i := install(t, "rbac")
+	i.expect(t, 0, nil, "fmt", "--check")
+	i.expect(t, 0, []string{"Apply complete: 16 added,"}, "apply", "--auto-approve")
+	out := i.expect(t, 0, []string{
+		"No changes.", `Warning: role.shop/analyst: table "orders" does not exist`, `A permission names it in schema "main".`,
+	}, "plan", "--detailed-exitcode")
+	if n := strings.Count(out, "Warning: role.shop/analyst"); n != 1 {
+		t.Errorf("a table that is missing is missed %d times:\n%s", n, out)
+	}
+	i.expect(t, 0, []string{`"summary": "role.shop/analyst: table \"orders\" does not exist"`, `"path"`, `main.qod.hcl"`}, "plan", "--json")
+	i.expect(t, 0, []string{
+		"select  yes, by role.shop/analyst (role.analyst, ", `through group.shop/eu (group.region["eu"], `, "main.qod.hcl:21)",
+		"insert  no, none of its roles allows it", "without column card", "rows where list_contains(current_groups, region)",
+	}, "access", "ana", "--on", "orders")
+	i.expect(t, 0, []string{"qod:reader", `"privilege": "select"`}, "access", "user.shop/auditor", "--on", "main.orders", "--json")
+	i.expect(t, 0, []string{"7 statements as expected, 0 not."}, "access", "test", filepath.Join(i.dir, "expectations.hcl"))
+	i.writeFile(t, "wrong.hcl", "expect \"auditor\" {\n  statement = \"DROP TABLE sales.main.orders\"\n  allow = true\n}\n")
+	i.expect(t, 1, []string{"wrong.hcl:1: auditor should be allowed, and is refused: "}, "access", "test", filepath.Join(i.dir, "wrong.hcl"))
+	i.expect(t, 0, []string{"Destroy complete"}, "destroy", "--auto-approve")
+}

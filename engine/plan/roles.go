@@ -41,8 +41,14 @@ func (r Roles) Warnings() []Problem {
 			continue
 		}
 		w.from = &o
+		told := map[string]bool{}
 		for _, rule := range w.rules(o) {
-			out = append(out, j.names(w, rule)...)
+			for _, p := range j.names(w, rule) {
+				if !told[p.Summary] { // a table that is not there is missed once
+					out = append(out, p)
+				}
+				told[p.Summary] = true
+			}
 		}
 		out = append(out, j.held(w)...)
 		out = append(out, j.contradictions(w)...)

@@ -69,6 +69,9 @@ type Rule struct {
 	Privileges []string `json:"privileges,omitempty"`
 	// SQL is the predicate or mask; empty where a column is denied.
 	SQL string `json:"sql,omitempty"`
+	// Sensitive says that the configuration computes the rule from what must not be shown: only its role and
+	// kind are given.
+	Sensitive bool `json:"sensitive,omitempty"`
 }
 
 // Explain says what a user may do, and why. It reads what Authorize reads, and gives nothing away that an
@@ -112,6 +115,11 @@ func (d *Directory) Explain(q Question) (*Explanation, error) {
 	if at.table != "" {
 		e.On = strings.Join([]string{at.database, at.schema, at.table}, ".")
 		e.judge()
+	}
+	for i, r := range e.Rules {
+		if r.Sensitive {
+			e.Rules[i] = Rule{Role: r.Role, Kind: r.Kind, Sensitive: true}
+		}
 	}
 	return e, nil
 }
@@ -306,6 +314,9 @@ func (r *role) rules(name string, at target) []Rule {
 				Role: name, Kind: "column_policy", Database: p.Catalog, Schema: p.Schema, Table: p.Table, Column: p.Column, SQL: p.Expression,
 			})
 		}
+	}
+	for i := range out {
+		out[i].Sensitive = slices.Contains(r.hidden, out[i].Kind)
 	}
 	return out
 }

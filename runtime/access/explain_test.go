@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -112,6 +113,37 @@ It may connect to no pool: no pool_grant names it, a group it is in or a role it
 				t.Errorf("want it to say %s\n%s", tc.want, cmp.Diff(tc.want, got.String()))
 			}
 		})
+	}
+}
+
+// What a configuration computes from sensitive values is judged, and not shown.
+func TestExplainConcealsWhatIsSensitive(t *testing.T) {
+	w := acme(t)
+	w.add("role", "r-x", `{"tenant":"acme","name":"x","permission":[{"table":"secret1","privileges":["select"]}],
+		"row_policy":[{"table":"secret1","predicate":"secret2"}],"column_policy":[{"table":"secret1","column":"secret3","action":"mask","expression":"secret4"}]}`)
+	w.snap.Objects[len(w.snap.Objects)-1].Sensitive = []string{"permission", "row_policy", "column_policy"}
+	w.add("user", "u-kay", `{"tenant":"acme","name":"kay","roles":["x"]}`)
+	d := w.directory()
+	for _, q := range []Question{{User: "kay"}, {User: "kay", Database: "sales", On: "secret1"}} {
+		e, err := d.Explain(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := &strings.Builder{}
+		if err := e.Write(out, func(string) string { return "" }); err != nil {
+			t.Fatal(err)
+		}
+		raw, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := strings.ReplaceAll(out.String()+string(raw), "sales.main.secret1", "") // which was asked
+		if strings.Contains(said, "secret") || !strings.Contains(said, concealed) {
+			t.Errorf("it says:\n%s", said)
+		}
+		if q.On != "" && !strings.Contains(said, "select  yes, by role.acme/x") {
+			t.Errorf("the permission does not count:\n%s", said)
+		}
 	}
 }
 

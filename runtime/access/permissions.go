@@ -19,10 +19,11 @@ type role struct {
 	grants  []wire.Permission
 	rows    []wire.RowPolicy
 	columns []wire.ColumnPolicy
+	hidden  []string // blocks that must not be shown
 }
 
 func readRole(o *store.Object) *role {
-	r := &role{}
+	r := &role{hidden: o.Sensitive}
 	each(o, "permission", func(k *schema.Kind, v cty.Value) {
 		r.grants = append(r.grants, wire.Permission{
 			Catalog: text(k, v, "catalog"), Schema: identifier(k, v, "schema"), Table: identifier(k, v, "table"),

@@ -96,7 +96,7 @@ func (e *Explanation) writePermissions(out *strings.Builder, from func(string) s
 	title := "\nIts roles allow\n"
 	for _, r := range e.Rules {
 		if r.Kind == "permission" {
-			fmt.Fprintf(out, "%s  %s on %s, by %s\n", title, strings.Join(r.Privileges, ", "), r.what(), from(r.Role))
+			fmt.Fprintf(out, "%s  %s, by %s\n", title, r.allows(), from(r.Role))
 			title = ""
 		}
 	}
@@ -118,7 +118,7 @@ func (e *Explanation) writePolicies(out *strings.Builder, from func(string) stri
 		if r.Kind == "permission" {
 			continue
 		}
-		fmt.Fprintf(out, "%s  %s: %s, by %s\n", title, r.what(), r.effect(), from(r.Role))
+		fmt.Fprintf(out, "%s  %s, by %s\n", title, r.restricts(), from(r.Role))
 		title = ""
 		if r.Kind == "row_policy" {
 			rows++
@@ -129,14 +129,25 @@ func (e *Explanation) writePolicies(out *strings.Builder, from func(string) stri
 	}
 }
 
-func (r Rule) effect() string {
-	switch {
-	case r.Kind == "row_policy":
-		return "rows where " + oneLine(r.SQL)
-	case r.SQL == "":
-		return "without column " + r.Column
+const concealed = "something that is sensitive and not shown"
+
+func (r Rule) allows() string {
+	if r.Sensitive {
+		return concealed
 	}
-	return fmt.Sprintf("column %s is %s", r.Column, oneLine(r.SQL))
+	return strings.Join(r.Privileges, ", ") + " on " + r.what()
+}
+
+func (r Rule) restricts() string {
+	switch {
+	case r.Sensitive:
+		return concealed
+	case r.Kind == "row_policy":
+		return r.what() + ": rows where " + oneLine(r.SQL)
+	case r.SQL == "":
+		return r.what() + ": without column " + r.Column
+	}
+	return fmt.Sprintf("%s: column %s is %s", r.what(), r.Column, oneLine(r.SQL))
 }
 
 func oneLine(sql string) string { return strings.Join(strings.Fields(sql), " ") }
