@@ -27,21 +27,21 @@ func decoded(t *testing.T, kind, attrs string) (*schema.Kind, cty.Value) {
 	return k, v
 }
 
-// Each case has roles of acme, by name, and who holds them; acme has the lakes sales and hr.
-func TestRoleWarnings(t *testing.T) {
-	seen := map[string]schema.Contents{
-		"sales": {"main": {"Orders": {"id", "Region", "price"}, "totals": nil}, "mart": {"daily": {"day"}}},
-		"hr":    {"main": {"people": {"name", "salary"}}},
-	}
-	const read = `"permission":[{"privileges":["select"]}]`
-	tests := map[string]struct {
-		roles     map[string]string
-		holds     map[string][]string // by user
-		groups    map[string][]string // roles by group, of which ana is one
-		sensitive []string
-		unseen    []string
-		want      []string
-	}{
+type roleCase struct {
+	roles     map[string]string   // the blocks, by name
+	holds     map[string][]string // the roles, by user
+	groups    map[string][]string // the roles, by group; users are in all
+	sensitive []string            // blocks
+	unseen    []string            // databases
+	want      []string
+}
+
+// reading is a permission to read everything.
+const reading = `"permission":[{"privileges":["select"]}]`
+
+// namingCases are about what rules name.
+func namingCases() map[string]roleCase {
+	return map[string]roleCase{
 		"everything exists": {
 			roles: map[string]string{"x": `"permission":[{"catalog":"SALES","schema":"Main","table":"orders","privileges":["select"]},
 				{"table":"people","privileges":["all"]},{"table":"Totals","privileges":["select"]},{"schema":"mart","privileges":["select"]}],
@@ -62,13 +62,13 @@ func TestRoleWarnings(t *testing.T) {
 				`A permission names it in database "sales". Until it exists, the permission means nothing. Did you mean "mart"?`},
 		},
 		"a table that does not exist": {
-			roles: map[string]string{"x": read + `,"row_policy":[{"schema":"main","table":"ordes","predicate":"true"}]`},
+			roles: map[string]string{"x": reading + `,"row_policy":[{"schema":"main","table":"ordes","predicate":"true"}]`},
 			holds: map[string][]string{"ana": {"x"}},
 			want: []string{`row_policy.table role.acme/x: table "ordes" does not exist | ` +
 				`A row policy names it in schema "main". Until it exists, the row policy means nothing. Did you mean "Orders"?`},
 		},
 		"a column that does not exist": {
-			roles: map[string]string{"x": read + `,"column_policy":[{"table":"orders","column":"prize","action":"deny"}]`},
+			roles: map[string]string{"x": reading + `,"column_policy":[{"table":"orders","column":"prize","action":"deny"}]`},
 			holds: map[string][]string{"ana": {"x"}},
 			want: []string{`column_policy.column role.acme/x: column "prize" does not exist | ` +
 				`A column policy names it in table "orders". Until it exists, the column policy means nothing. Did you mean "price"?`},
@@ -83,16 +83,22 @@ func TestRoleWarnings(t *testing.T) {
 			roles: map[string]string{"x": `"permission":[{"schema":"scratch","privileges":["create","select"]}]`},
 			holds: map[string][]string{"ana": {"x"}},
 		},
+	}
+}
+
+// heldCases are about who holds a role.
+func heldCases() map[string]roleCase {
+	return map[string]roleCase{
 		"nobody holds it": {
-			roles: map[string]string{"x": read}, holds: map[string][]string{"ana": {"qod:reader"}},
+			roles: map[string]string{"x": reading}, holds: map[string][]string{"ana": {"qod:reader"}},
 			want: []string{` nobody holds role.acme/x | No user has it among its roles, nor is any in a group that has: what it says concerns nobody.`},
 		},
 		"held by a group without users": {
-			roles: map[string]string{"x": read}, groups: map[string][]string{"empty": {"x"}},
+			roles: map[string]string{"x": reading}, groups: map[string][]string{"empty": {"x"}},
 			want: []string{` nobody holds role.acme/x | No user has it among its roles, nor is any in a group that has: what it says concerns nobody.`},
 		},
 		"held by a group": {
-			roles: map[string]string{"x": read}, groups: map[string][]string{"staff": {"X"}}, holds: map[string][]string{"ana": nil},
+			roles: map[string]string{"x": reading}, groups: map[string][]string{"staff": {"X"}}, holds: map[string][]string{"ana": nil},
 		},
 		"a policy on what nobody may read": {
 			roles: map[string]string{
@@ -106,9 +112,15 @@ func TestRoleWarnings(t *testing.T) {
 		"read through another role": {
 			roles: map[string]string{"x": `"row_policy":[{"table":"orders","predicate":"true"}]`}, holds: map[string][]string{"ana": {"x"}, "ben": {"x", "qod:reader"}},
 		},
+	}
+}
+
+// contradictionCases are about policies that meet in one user.
+func contradictionCases() map[string]roleCase {
+	return map[string]roleCase{
 		"a denial and a mask": {
 			roles: map[string]string{
-				"x": read + `,"column_policy":[{"table":"orders","column":"price","action":"deny"}]`,
+				"x": reading + `,"column_policy":[{"table":"orders","column":"price","action":"deny"}]`,
 				"y": `"column_policy":[{"catalog":"sales","table":"Orders","column":"Price","action":"mask","expression":"0"}]`,
 			},
 			holds: map[string][]string{"ana": {"x", "y"}, "ben": {"x", "y"}},
@@ -117,7 +129,7 @@ func TestRoleWarnings(t *testing.T) {
 		},
 		"two masks": {
 			roles: map[string]string{
-				"x": read + `,"column_policy":[{"table":"orders","column":"price","action":"mask","expression":"1"}]`,
+				"x": reading + `,"column_policy":[{"table":"orders","column":"price","action":"mask","expression":"1"}]`,
 				"y": `"column_policy":[{"table":"orders","column":"price","action":"mask","expression":"0"}]`,
 			},
 			holds: map[string][]string{"ana": {"x", "y"}},
@@ -126,21 +138,21 @@ func TestRoleWarnings(t *testing.T) {
 		},
 		"the same mask, or nobody with both": {
 			roles: map[string]string{
-				"x": read + `,"column_policy":[{"table":"orders","column":"price","action":"mask","expression":"0"}]`,
-				"y": read + `,"column_policy":[{"table":"orders","column":"price","action":"mask","expression":"0"}]`,
-				"z": read + `,"column_policy":[{"table":"orders","column":"price","action":"deny"}]`,
+				"x": reading + `,"column_policy":[{"table":"orders","column":"price","action":"mask","expression":"0"}]`,
+				"y": reading + `,"column_policy":[{"table":"orders","column":"price","action":"mask","expression":"0"}]`,
+				"z": reading + `,"column_policy":[{"table":"orders","column":"price","action":"deny"}]`,
 			},
 			holds: map[string][]string{"ana": {"x", "y"}, "ben": {"z"}},
 		},
 		"within one role": {
-			roles: map[string]string{"x": read + `,"column_policy":[{"table":"orders","column":"price","action":"deny"},
+			roles: map[string]string{"x": reading + `,"column_policy":[{"table":"orders","column":"price","action":"deny"},
 				{"schema":"main","table":"orders","column":"price","action":"mask","expression":"0"}]`},
 			holds: map[string][]string{"ana": {"x"}},
 			want: []string{`column_policy role.acme/x has contradicting policies on orders.price | ` +
 				`User ana holds it, and the denial counts: write one of them.`},
 		},
 		"what is sensitive is not named": {
-			roles: map[string]string{"x": read + `,"row_policy":[{"table":"ordes","predicate":"true"}],
+			roles: map[string]string{"x": reading + `,"row_policy":[{"table":"ordes","predicate":"true"}],
 				"column_policy":[{"table":"orders","column":"price","action":"deny"},{"schema":"main","table":"orders","column":"price","action":"mask","expression":"0"}]`},
 			holds: map[string][]string{"ana": {"x"}}, sensitive: []string{"row_policy", "column_policy"},
 			want: []string{
@@ -149,47 +161,59 @@ func TestRoleWarnings(t *testing.T) {
 			},
 		},
 	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			var r plan.Roles
-			stand := func(id, kind, attrs string) {
-				k, v := decoded(t, kind, attrs)
-				r.After = append(r.After, plan.Standing{ID: id, Kind: k, Spec: v})
-			}
-			r.Seen = map[string]schema.Contents{}
-			for _, db := range []string{"sales", "hr"} {
-				stand(db, "tenant_db", fmt.Sprintf(`"tenant":"acme","name":%q,"kind":"ducklake"`, db))
-				if !slices.Contains(tc.unseen, db) {
-					r.Seen[db] = seen[db]
+}
+
+// judged is the world of a case: its roles, groups and users, and the lakes sales and hr.
+func (c roleCase) judged(t *testing.T) plan.Roles {
+	t.Helper()
+	seen := map[string]schema.Contents{
+		"sales": {"main": {"Orders": {"id", "Region", "price"}, "totals": nil}, "mart": {"daily": {"day"}}},
+		"hr":    {"main": {"people": {"name", "salary"}}},
+	}
+	r := plan.Roles{Seen: map[string]schema.Contents{}}
+	stand := func(id, kind, attrs string) {
+		k, v := decoded(t, kind, attrs)
+		r.After = append(r.After, plan.Standing{ID: id, Kind: k, Spec: v})
+	}
+	for _, db := range []string{"sales", "hr"} {
+		stand(db, "tenant_db", fmt.Sprintf(`"tenant":"acme","name":%q,"kind":"ducklake"`, db))
+		if !slices.Contains(c.unseen, db) {
+			r.Seen[db] = seen[db]
+		}
+	}
+	for _, role := range sorted(c.roles) {
+		attrs := fmt.Sprintf(`"tenant":"acme","name":%q,%s`, role, c.roles[role])
+		stand("r-"+role, "role", attrs)
+		k, v := decoded(t, "role", attrs)
+		r.Written = append(r.Written, schema.Object{Kind: k, Address: "role." + role, Value: v, Sensitive: c.sensitive})
+	}
+	for _, group := range sorted(c.groups) {
+		stand("g-"+group, "group", fmt.Sprintf(`"tenant":"acme","name":%q,"roles":[%s]`, group, quotedList(c.groups[group])))
+	}
+	for _, user := range sorted(c.holds) {
+		stand("u-"+user, "user", fmt.Sprintf(`"tenant":"acme","name":%q,"roles":[%s],"groups":[%s]`,
+			user, quotedList(c.holds[user]), quotedList(sorted(c.groups))))
+	}
+	stand("other", "user", `"tenant":"zeta","name":"zoe","roles":["x"]`)
+	return r
+}
+
+func TestRoleWarnings(t *testing.T) {
+	for _, cases := range []map[string]roleCase{namingCases(), heldCases(), contradictionCases()} {
+		for name, tc := range cases {
+			t.Run(name, func(t *testing.T) {
+				var got []string
+				for _, p := range tc.judged(t).Warnings() {
+					if !p.Warning || !strings.HasPrefix(p.Address, "role.") {
+						t.Errorf("not a warning about a role: %+v", p)
+					}
+					got = append(got, fmt.Sprintf("%s %s | %s", pathOf(p.Path), p.Summary, p.Detail))
 				}
-			}
-			for _, role := range sorted(tc.roles) {
-				attrs := fmt.Sprintf(`"tenant":"acme","name":%q,%s`, role, tc.roles[role])
-				stand("r-"+role, "role", attrs)
-				k, v := decoded(t, "role", attrs)
-				r.Written = append(r.Written, schema.Object{Kind: k, Address: "role." + role, Value: v, Sensitive: tc.sensitive})
-			}
-			member := ""
-			for _, group := range sorted(tc.groups) {
-				stand("g-"+group, "group", fmt.Sprintf(`"tenant":"acme","name":%q,"roles":[%s]`, group, quotedList(tc.groups[group])))
-				member = group
-			}
-			for _, user := range sorted(tc.holds) {
-				stand("u-"+user, "user", fmt.Sprintf(`"tenant":"acme","name":%q,"roles":[%s],"groups":[%s]`, user, quotedList(tc.holds[user]),
-					quotedList(slices.DeleteFunc([]string{member}, func(s string) bool { return s == "" }))))
-			}
-			stand("other", "user", `"tenant":"zeta","name":"zoe","roles":["x"]`)
-			var got []string
-			for _, p := range r.Warnings() {
-				if !p.Warning || !strings.HasPrefix(p.Address, "role.") {
-					t.Errorf("not a warning about a role: %+v", p)
+				if diff := cmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("warnings (-want +got):\n%s", diff)
 				}
-				got = append(got, fmt.Sprintf("%s %s | %s", pathOf(p.Path), p.Summary, p.Detail))
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("warnings (-want +got):\n%s", diff)
-			}
-		})
+			})
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 
@@ -28,12 +29,13 @@ func shop(t *testing.T) *Directory {
 	return w.directory()
 }
 
-func TestExplain(t *testing.T) {
-	d := shop(t)
-	tests := map[string]struct {
-		q    Question
-		want string
-	}{
+type explainCase struct {
+	q    Question
+	want string
+}
+
+func explained() map[string]explainCase {
+	return map[string]explainCase{
 		"a table": {Question{User: "Kay", On: `Main."orders"`, Database: "sales"}, `
 user.acme/kay
 
@@ -75,6 +77,13 @@ On hr.people.staff
   insert  yes, by role.acme/analyst (role.analyst, main.qod.hcl:7)
 `},
 		"the schema that sessions start in": {Question{User: "kay", Database: "hr", On: "staff"}, "\nOn hr.people.staff\n"},
+	}
+}
+
+func TestExplain(t *testing.T) {
+	d := shop(t)
+	tests := explained()
+	maps.Copy(tests, map[string]explainCase{
 		"nothing": {Question{User: "lee"}, `
 user.acme/lee
 
@@ -95,7 +104,7 @@ It may connect to no pool: no pool_grant names it, a group it is in or a role it
 		"no table":                       {Question{User: "kay", On: "a..b"}, `"a..b" names no table: want TABLE, SCHEMA.TABLE or DATABASE.SCHEMA.TABLE`},
 		"what is more than a table":      {Question{User: "kay", On: "a.b.c.d"}, `"a.b.c.d" names no table`},
 		"what is not even one in quotes": {Question{User: "kay", On: `"a`}, `"\"a" names no table`},
-	}
+	})
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := &strings.Builder{}

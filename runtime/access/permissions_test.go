@@ -2,6 +2,7 @@ package access
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -10,24 +11,28 @@ import (
 	"github.com/qod-io/qod/runtime/wire"
 )
 
-// Each case gives ana roles and groups; the set is what it comes to on the database sales.
-func TestPermissions(t *testing.T) {
-	const (
-		readOrders = `"permission":[{"schema":"Main","table":"Orders","privileges":["select"]}]`
-		euRows     = `"row_policy":[{"table":"ORDERS","predicate":"region = 'EU'"}]`
-	)
-	grant := func(schema, table string, privileges ...string) wire.Permission {
-		return wire.Permission{Catalog: "sales", Schema: schema, Table: table, Privileges: privileges}
-	}
-	rows := func(table, predicate string) wire.RowPolicy {
-		return wire.RowPolicy{Catalog: "sales", Schema: "*", Table: table, Predicate: predicate}
-	}
-	tests := map[string]struct {
-		roles  map[string]string // name: its blocks
-		groups map[string]string // name: its roles, in JSON
-		ana    string            // more of her attributes
-		want   wire.Permissions
-	}{
+type permissionCase struct {
+	roles  map[string]string // the blocks, by name
+	groups map[string]string // the roles in JSON, by name
+	ana    string            // more of her attributes
+	want   wire.Permissions  // on the database sales
+}
+
+const (
+	readOrders = `"permission":[{"schema":"Main","table":"Orders","privileges":["select"]}]`
+	euRows     = `"row_policy":[{"table":"ORDERS","predicate":"region = 'EU'"}]`
+)
+
+func grant(schema, table string, privileges ...string) wire.Permission {
+	return wire.Permission{Catalog: "sales", Schema: schema, Table: table, Privileges: privileges}
+}
+
+func rows(table, predicate string) wire.RowPolicy {
+	return wire.RowPolicy{Catalog: "sales", Schema: "*", Table: table, Predicate: predicate}
+}
+
+func grantCases() map[string]permissionCase {
+	return map[string]permissionCase{
 		"nothing": {},
 		"a role that allows nothing": {
 			roles: map[string]string{"empty": `"description":"x"`}, ana: `"roles":["empty"]`,
@@ -54,6 +59,11 @@ func TestPermissions(t *testing.T) {
 			}, ana: `"roles":["a","b"]`,
 			want: wire.Permissions{Grants: []wire.Permission{grant("*", "*", "select")}},
 		},
+	}
+}
+
+func policyCases() map[string]permissionCase {
+	return map[string]permissionCase{
 		"policies of all roles": {
 			roles: map[string]string{
 				"eu": euRows, "eu2": euRows, "us": `"row_policy":[{"table":"orders","predicate":"region = 'US'"}]`,
@@ -91,6 +101,11 @@ func TestPermissions(t *testing.T) {
 			},
 		},
 	}
+}
+
+func TestPermissions(t *testing.T) {
+	tests := grantCases()
+	maps.Copy(tests, policyCases())
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := acme(t)
