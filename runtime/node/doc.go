@@ -16,4 +16,10 @@
 // its own. A statement without transaction id beside a transaction of the protocol runs on a connection
 // of its own. Metadata is read in the session's lane when nobody is on it, so that it shows what the
 // transaction did, and beside it otherwise, so that an unread stream never blocks it.
+//
+// The guard judges a statement by the rights of its user and by what unqualified names mean on the lane:
+// the search path and the temporary objects. It does so when the statement arrives, and again in the lane
+// if names mean something else by then. What it rewrote keeps the columns' names of what the client sent.
+// The engine's errors pass a veil on their way to clients and logs: users who may not see everything are
+// not told which names there are, and those with policies on a table of the statement only the class.
 package node

@@ -288,3 +288,25 @@ func TestNamesInADroppedSchema(t *testing.T) {
 		}
 	}
 }
+
+// TestVeilOfATransaction: what a COMMIT says is told as the statements of its transaction allow.
+func TestVeilOfATransaction(t *testing.T) {
+	s := lakeServer(t)
+	s.do(t, "a", wire.Permissions{Admin: true}, "CREATE TABLE t AS SELECT 1 AS i", "CREATE TABLE u AS SELECT 1 AS i")
+	p := selectOn("main", "*")
+	p.Rows = []wire.RowPolicy{{Catalog: "*", Schema: "main", Table: "t", Predicate: "i > 0"}}
+	depth := func() veilDepth { return s.sessions.find("s").main.veil }
+	s.do(t, "s", p, "CREATE TEMP TABLE kept (i INTEGER)")
+	for _, step := range []struct {
+		sql  string
+		want veilDepth
+	}{
+		{"FROM t", overNothing}, {"BEGIN", overNothing}, {"FROM u", overNames}, {"FROM t", overValues}, {"FROM u", overValues},
+		{"COMMIT", overNothing}, {"BEGIN", overNothing}, {"FROM t", overValues}, {"ROLLBACK", overNothing},
+	} {
+		s.do(t, "s", p, step.sql)
+		if got := depth(); got != step.want {
+			t.Errorf("after %s: depth %d, want %d", step.sql, got, step.want)
+		}
+	}
+}

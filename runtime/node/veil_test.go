@@ -12,140 +12,82 @@ import (
 	"github.com/qod-io/qod/runtime/wire"
 )
 
-func TestVeil(t *testing.T) {
-	const told = "SELECT card, x FROM shop.orders JOIN nope USING (id)"
-	tests := map[string]struct {
-		message         string
-		names, values   string // what is told of it; "" for the message itself
-		code            codes.Code
-		reason          wire.Reason
-		codeUnderValues codes.Code // when another one
-	}{
-		"conversion": {
-			message: "Conversion Error: Could not convert string 'CANARY' to INT32\n\nLINE 1: SELECT CAST('CANARY' AS INT)",
-			values:  "Conversion Error: details are withheld, because the statement touches a table with policies",
-			code:    codes.InvalidArgument,
-		},
-		"user's own error": {
-			message: "Invalid Input Error: CANARY Error: x",
-			values:  "Invalid Input Error: details are withheld, because the statement touches a table with policies",
-			code:    codes.InvalidArgument,
-		},
-		"unknown class": {
-			message: "CANARY Error: x",
-			values:  "Error: details are withheld, because the statement touches a table with policies",
-			code:    codes.Unknown,
-		},
-		"no class": {
-			message: "CANARY: connection lost",
-			values:  "Error: details are withheld, because the statement touches a table with policies",
-			code:    codes.Unavailable, reason: wire.Transient,
-		},
-		"engine is lost": {
-			message: "FATAL Error: CANARY",
-			values:  "FATAL Error: details are withheld, because the statement touches a table with policies",
-			code:    codes.Internal, reason: wire.Fatal,
-		},
-		"no table": {
-			message: "Catalog Error: Table with name nope does not exist!\nDid you mean \"CANARY\"?\n\nLINE 1: SELECT",
-			names:   `table "nope" does not exist or you are not authorized`,
-			values:  `table "nope" does not exist or you are not authorized`,
-			code:    codes.PermissionDenied, reason: wire.Denied,
-		},
-		"no schema of a table": {
-			message: `Catalog Error: Table with name "shop.nope" does not exist because schema "shop" does not exist.`,
-			names:   `table "nope" does not exist or you are not authorized`,
-			values:  `table "nope" does not exist or you are not authorized`,
-			code:    codes.PermissionDenied, reason: wire.Denied,
-		},
-		"no schema to use": {
-			message: `Catalog Error: SET schema: No catalog + schema named "shop" found.`,
-			names:   `schema "shop" does not exist or you are not authorized`,
-			values:  `schema "shop" does not exist or you are not authorized`,
-			code:    codes.PermissionDenied, reason: wire.Denied,
-		},
-		"no schema to create in": {
-			message: `Binder Error: Schema "shop" not found in DuckLakeCatalog "lake"`,
-			names:   `schema "shop" does not exist or you are not authorized`,
-			values:  `schema "shop" does not exist or you are not authorized`,
-			code:    codes.PermissionDenied, reason: wire.Denied,
-		},
-		"no table of the policy": {
-			message: "Catalog Error: Table with name CANARY does not exist!",
-			names:   `table "CANARY" does not exist or you are not authorized`,
-			values:  "a policy on a table of the statement cannot be applied; ask an administrator",
-			code:    codes.PermissionDenied, reason: wire.Denied, codeUnderValues: codes.NotFound,
-		},
-		"another error of the catalog": {
-			message: "Catalog Error: CANARY",
-			names:   "what the statement names does not exist or you are not authorized",
-			values:  "what the statement names does not exist or you are not authorized",
-			code:    codes.PermissionDenied, reason: wire.Denied,
-		},
-		"exists": {
-			message: `Catalog Error: Table with name "x" already exists!` + "\nCANARY",
-			names:   `Catalog Error: Table with name "x" already exists!`,
-			values:  "Catalog Error: details are withheld, because the statement touches a table with policies",
-			code:    codes.AlreadyExists,
-		},
-		"schema in use": {
-			message: "Catalog Error: Cannot drop schema \"x\" because there are entries that depend on it\ntable \"CANARY\" depends",
-			names:   `Catalog Error: Cannot drop schema "x" because there are entries that depend on it`,
-			values:  "Catalog Error: details are withheld, because the statement touches a table with policies",
-			code:    codes.NotFound,
-		},
-		"no column": {
-			message: "Binder Error: Referenced column \"x\" not found in FROM clause!\nCandidate bindings: \"CANARY\"\n\nLINE 1: SELECT",
-			names:   `Binder Error: Referenced column "x" not found in FROM clause!`,
-			values:  "Binder Error: details are withheld, because the statement touches a table with policies",
-			code:    codes.InvalidArgument,
-		},
-		"no column of the policy": {
-			message: "Binder Error: Referenced column \"CANARY\" not found in FROM clause!\nCandidate bindings: \"x\"",
-			names:   `Binder Error: Referenced column "CANARY" not found in FROM clause!`,
-			values:  "a policy on a table of the statement cannot be applied; ask an administrator",
-			code:    codes.InvalidArgument,
-		},
-		"no column of the policy in a table": {
-			message: "Binder Error: Table \"orders_1\" does not have a column named \"CANARY\"\n\nCandidate bindings: : \"x\"",
-			names:   `Binder Error: Table "orders_1" does not have a column named "CANARY"`,
-			values:  "a policy on a table of the statement cannot be applied; ask an administrator",
-			code:    codes.InvalidArgument,
-		},
-		"no column to leave out": {
-			message: `Binder Error: Column "CANARY" in EXCLUDE list not found in FROM clause`,
-			values:  "a policy on a table of the statement cannot be applied; ask an administrator",
-			code:    codes.InvalidArgument,
-		},
-		"suggestion in the line": {
-			message: `Binder Error: something Did you mean "CANARY"?`,
-			names:   "Binder Error: something",
-			values:  "Binder Error: details are withheld, because the statement touches a table with policies",
-			code:    codes.InvalidArgument,
-		},
+// veilCase is an error of the engine and what is told of it.
+type veilCase struct {
+	message       string
+	names, values string // told where names and where values are not to be; "" for the message itself
+	code          codes.Code
+	reason        wire.Reason
+}
+
+const (
+	withheld = " Error: details are withheld, because the statement touches a table with policies"
+	unusable = "a policy on a table of the statement cannot be applied; ask an administrator"
+)
+
+func (test veilCase) check(t *testing.T) {
+	const sql = "SELECT card, x FROM shop.orders JOIN nope USING (id)"
+	for depth, want := range map[veilDepth]string{overNothing: "", overNames: test.names, overValues: test.values} {
+		err := veil{depth: depth, text: sql}.over(messageFault(t.Context(), test.message))
+		f := asFault(err)
+		if want == "" {
+			want = test.message
+		}
+		if f.message != want {
+			t.Errorf("depth %d: told %q, want %q", depth, f.message, want)
+		}
+		if depth != overNothing && want != unusable && (f.code != test.code || f.reason != test.reason) {
+			t.Errorf("depth %d: code %s, reason %q", depth, f.code, f.reason)
+		}
+		if again := (veil{depth: overValues}).over(err); depth != overNothing && again != err {
+			t.Errorf("depth %d: a second veil makes it %v", depth, again)
+		}
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			for depth, want := range map[veilDepth]string{overNothing: "", overNames: test.names, overValues: test.values} {
-				err := veil{depth: depth, text: told}.over(messageFault(t.Context(), test.message))
-				f, code, reason := asFault(err), test.code, test.reason
-				if want == "" {
-					want = test.message
-				}
-				if depth == overValues && test.codeUnderValues != codes.OK {
-					code, reason = test.codeUnderValues, ""
-				}
-				if f.message != want {
-					t.Errorf("depth %d: told %q, want %q", depth, f.message, want)
-				}
-				if depth != overNothing && (f.code != code || f.reason != reason) {
-					t.Errorf("depth %d: code %s, reason %q", depth, f.code, f.reason)
-				}
-				if again := (veil{depth: overValues}).over(err); depth != overNothing && again != err {
-					t.Errorf("depth %d: a veil over what is told changes it to %v", depth, again)
-				}
-			}
-		})
+}
+
+func TestVeilOverValues(t *testing.T) {
+	for name, test := range map[string]veilCase{
+		"conversion":   {"Conversion Error: Could not convert string 'CANARY' to INT32\n\nLINE 1: SELECT", "", "Conversion" + withheld, codes.InvalidArgument, ""},
+		"user's own":   {"Invalid Input Error: CANARY Error: x", "", "Invalid Input" + withheld, codes.InvalidArgument, ""},
+		"unknown kind": {"CANARY Error: x", "", withheld[1:], codes.Unknown, ""},
+		"no kind":      {"CANARY: connection lost", "", withheld[1:], codes.Unavailable, wire.Transient},
+		"fatal":        {"FATAL Error: CANARY", "", "FATAL" + withheld, codes.Internal, wire.Fatal},
+		"constraint":   {"Constraint Error: duplicate key \"CANARY\"", "", "Constraint" + withheld, codes.FailedPrecondition, ""},
+		"memory":       {"Out of Memory Error: CANARY", "", "Out of Memory" + withheld, codes.ResourceExhausted, ""},
+		"commit":       {"TransactionContext Error: Failed to commit: CANARY", "", "TransactionContext" + withheld, codes.Aborted, ""},
+	} {
+		t.Run(name, test.check)
+	}
+}
+
+func TestVeilOverNames(t *testing.T) {
+	const nope, shop = `table "nope" does not exist or you are not authorized`, `schema "shop" does not exist or you are not authorized`
+	const something = "what the statement names does not exist or you are not authorized"
+	for name, test := range map[string]veilCase{
+		"no table": {"Catalog Error: Table with name nope does not exist!\nDid you mean \"CANARY\"?\n\nLINE 1: SELECT",
+			nope, nope, codes.PermissionDenied, wire.Denied},
+		"no schema of a table": {`Catalog Error: Table with name "shop.nope" does not exist because schema "shop" does not exist.`,
+			nope, nope, codes.PermissionDenied, wire.Denied},
+		"no schema to use":       {`Catalog Error: SET schema: No catalog + schema named "shop" found.`, shop, shop, codes.PermissionDenied, wire.Denied},
+		"no schema to create in": {`Binder Error: Schema "shop" not found in DuckLakeCatalog "lake"`, shop, shop, codes.PermissionDenied, wire.Denied},
+		"no table of the policy": {"Catalog Error: Table with name CANARY does not exist!",
+			`table "CANARY" does not exist or you are not authorized`, unusable, codes.PermissionDenied, wire.Denied},
+		"another of the catalog": {"Catalog Error: CANARY", something, something, codes.PermissionDenied, wire.Denied},
+		"exists": {"Catalog Error: Table with name \"x\" already exists!\nCANARY",
+			`Catalog Error: Table with name "x" already exists!`, "Catalog" + withheld, codes.AlreadyExists, ""},
+		"schema in use": {"Catalog Error: Cannot drop schema \"x\" because there are entries that depend on it\ntable \"CANARY\" depends",
+			`Catalog Error: Cannot drop schema "x" because there are entries that depend on it`, "Catalog" + withheld, codes.NotFound, ""},
+		"no column": {"Binder Error: Referenced column \"x\" not found in FROM clause!\nCandidate bindings: \"CANARY\"\n\nLINE 1: SELECT",
+			`Binder Error: Referenced column "x" not found in FROM clause!`, "Binder" + withheld, codes.InvalidArgument, ""},
+		"no column of the policy": {"Binder Error: Referenced column \"CANARY\" not found in FROM clause!\nCandidate bindings: \"x\"",
+			`Binder Error: Referenced column "CANARY" not found in FROM clause!`, unusable, codes.InvalidArgument, ""},
+		"no column of the policy in a table": {"Binder Error: Table \"orders_1\" does not have a column named \"CANARY\"\n\nCandidate bindings: : \"x\"",
+			`Binder Error: Table "orders_1" does not have a column named "CANARY"`, unusable, codes.InvalidArgument, ""},
+		"no column to leave out": {`Binder Error: Column "CANARY" in EXCLUDE list not found in FROM clause`, "", unusable, codes.InvalidArgument, ""},
+		"suggestion in the line": {`Binder Error: something Did you mean "CANARY"?`, "Binder Error: something", "Binder" + withheld, codes.InvalidArgument, ""},
+		"dependency":             {"Dependency Error: in use\ntable CANARY", "Dependency Error: in use", "Dependency" + withheld, codes.FailedPrecondition, ""},
+	} {
+		t.Run(name, test.check)
 	}
 }
 
