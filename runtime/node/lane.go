@@ -24,6 +24,7 @@ type lane struct {
 	stateful    bool   // settings, temporary objects or prepared names are on the connection
 	gone        bool   // no longer the session's
 	names       *names // what unqualified names mean on the connection; nil: as where nothing was set
+	unsure      bool   // it could not be found out what they mean since a statement may have changed it
 
 	// Of who has the turn.
 	conn    *conn // nil until the first statement
@@ -31,8 +32,7 @@ type lane struct {
 	torn    bool  // the statement that failed had taken effect in part
 	grip    *grip
 	private bool            // not of a session: for one statement
-	unsure  bool            // names may not be what they were, and it could not be found out
-	seen    map[string]bool // folded names of temporary objects that a rollback may bring back or take away
+	seen    map[string]bool // folded names of all that may be temporary objects, or be again after a rollback
 	veil    veilDepth       // the thickest over the statements of the transaction that is open
 }
 

@@ -31,21 +31,43 @@ func strayedNames() *names { return &names{path: []string{"main"}} }
 
 // meaning returns what names mean on the lane that choose would give a statement. The statement may get
 // another one nevertheless, or the lane may change before its turn: so agree compares again.
-func (s *server) meaning(session, transaction string) *names {
+func (s *server) meaning(ctx context.Context, session, transaction string) (*names, error) {
 	n := s.sessions.find(session)
 	if n == nil {
-		return s.home
+		return s.home, nil
 	}
+	m, unsure := s.lastKnown(n, transaction)
+	if !unsure {
+		return m, nil
+	}
+	l, err := s.enter(ctx, n, transaction, false)
+	if err != nil {
+		return nil, err
+	}
+	defer s.leave(n, l)
+	if l.unsure && !l.aborted { // an aborted transaction answers nothing, and runs nothing but its end
+		if err := s.learnAll(ctx, n, l); err != nil {
+			return nil, err
+		}
+	}
+	return s.on(l), nil
+}
+
+// lastKnown is meaning without waiting for anybody. It says whether it may be wrong.
+func (s *server) lastKnown(n *session, transaction string) (m *names, unsure bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	l := n.extra[transaction]
 	if m := n.main; l == nil && m != nil && (m.transaction == transaction || m.transaction == "" && !m.open) {
 		l = m
 	}
-	if l == nil || l.names == nil {
-		return s.home
+	switch {
+	case l == nil:
+		return s.home, false
+	case l.names == nil:
+		return s.home, l.unsure
 	}
-	return l.names
+	return l.names, l.unsure
 }
 
 // on returns what names mean on a lane whose turn the caller has.
@@ -101,7 +123,7 @@ func (s *server) learn(ctx context.Context, n *session, l *lane, st statement) {
 		return
 	}
 	if l.aborted { // and answers nothing until it is rolled back
-		l.unsure = true
+		n.setUnsure(l, true)
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -112,7 +134,7 @@ func (s *server) learn(ctx context.Context, n *session, l *lane, st statement) {
 		err = s.learnPath(ctx, n, l)
 	}
 	if err != nil {
-		l.unsure = true
+		n.setUnsure(l, true)
 		s.log.WarnContext(ctx, "what the session's names mean is not known", "node", s.cfg.ID, "session", n.id,
 			"error", trim(err.Error()))
 	}
@@ -122,6 +144,7 @@ func (s *server) learn(ctx context.Context, n *session, l *lane, st statement) {
 func (s *server) learnAll(ctx context.Context, n *session, l *lane) error {
 	if l.conn == nil {
 		s.set(n, l, nil)
+		n.setUnsure(l, false)
 		return nil
 	}
 	if err := s.learnPath(ctx, n, l); err != nil {
@@ -130,8 +153,14 @@ func (s *server) learnAll(ctx context.Context, n *session, l *lane) error {
 	if err := s.learnTemporary(ctx, n, l, slices.Collect(maps.Keys(l.seen))); err != nil {
 		return err
 	}
-	l.unsure = false
+	n.setUnsure(l, false)
 	return nil
+}
+
+func (n *session) setUnsure(l *lane, unsure bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	l.unsure = unsure
 }
 
 // relearn is learnAll once the lane's transaction is over.
@@ -140,15 +169,24 @@ func (s *server) relearn(ctx context.Context, n *session, l *lane) {
 		return
 	}
 	if s.learnAll(context.WithoutCancel(ctx), n, l) != nil {
-		l.unsure = true
-		return
+		n.setUnsure(l, true)
 	}
-	l.seen = maps.Clone(s.on(l).temporary)
 }
 
 // learnTemporary looks which of the folded names are now temporary objects. It asks for each by itself:
 // listing what there is would list the lake too, at a round trip to Postgres per table.
 func (s *server) learnTemporary(ctx context.Context, n *session, l *lane, candidates []string) error {
+	if l.seen == nil {
+		l.seen = map[string]bool{}
+	}
+	for _, name := range candidates {
+		l.seen[name] = true
+	}
+	plan, err := s.planning(ctx, l) // of a name that it misses, the engine looks for similar ones in the lake
+	if err != nil {
+		return err
+	}
+	defer plan.release()
 	known := s.on(l)
 	temporary := maps.Clone(known.temporary)
 	if temporary == nil {
@@ -162,13 +200,12 @@ func (s *server) learnTemporary(ctx context.Context, n *session, l *lane, candid
 		delete(temporary, name)
 		if there {
 			temporary[name] = true
-			if l.seen == nil {
-				l.seen = map[string]bool{}
-			}
-			l.seen[name] = true
 		}
 	}
 	s.set(n, l, &names{path: known.path, temporary: temporary})
+	if !l.open { // nothing can be rolled back
+		l.seen = maps.Clone(temporary)
+	}
 	return nil
 }
 

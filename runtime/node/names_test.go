@@ -233,9 +233,9 @@ func TestNamesOfASession(t *testing.T) {
 	admin := wire.Permissions{Admin: true}
 	s.do(t, "a", admin, "CREATE SCHEMA app", `CREATE SCHEMA "The App"`)
 	steps := []struct {
-		sql  string
-		fail bool
-		want names
+		sql          string
+		fail, aborts bool
+		want         names
 	}{
 		{sql: "SELECT 1", want: names{path: []string{"main"}}},
 		{sql: "CREATE TEMP TABLE One (i INTEGER)", want: names{[]string{"main"}, map[string]bool{"one": true}}},
@@ -255,7 +255,7 @@ func TestNamesOfASession(t *testing.T) {
 		{sql: "CREATE TEMP TABLE three (i INTEGER)", fail: true, want: names{[]string{"main"}, map[string]bool{"three": true}}},
 		{sql: "CREATE OR REPLACE TEMP TABLE three AS SELECT 3 AS i", want: names{[]string{"main"}, map[string]bool{"three": true}}},
 		{sql: "BEGIN", want: names{[]string{"main"}, map[string]bool{"three": true}}},
-		{sql: "CREATE TEMP TABLE four AS SELECT 'x'::INTEGER AS i", fail: true, want: names{[]string{"main"}, map[string]bool{"three": true}}},
+		{sql: "CREATE TEMP TABLE four AS SELECT 'x'::INTEGER AS i", fail: true, aborts: true, want: names{[]string{"main"}, map[string]bool{"three": true}}},
 		{sql: "ROLLBACK", want: names{[]string{"main"}, map[string]bool{"three": true}}},
 		{sql: "DROP TABLE temp.three", want: names{[]string{"main"}, nil}},
 	}
@@ -263,12 +263,13 @@ func TestNamesOfASession(t *testing.T) {
 		if _, err := s.askFor(t, s.callAs(t, "s", admin), step.sql)(); (err != nil) != step.fail {
 			t.Fatalf("%s: %v", step.sql, err)
 		}
-		if got := s.meaning("s", ""); !got.equal(&step.want) {
-			t.Errorf("after %s: %v, want %v", step.sql, got, step.want)
+		got, unsure := s.lastKnown(s.sessions.find("s"), "")
+		if !got.equal(&step.want) || unsure != (step.fail && step.aborts) {
+			t.Errorf("after %s: %v, unsure %v; want %v", step.sql, got, unsure, step.want)
 		}
 	}
-	if got := s.meaning("another", ""); !got.equal(s.home) {
-		t.Errorf("in another session: %v", got)
+	if got, err := s.meaning(t.Context(), "another", ""); err != nil || !got.equal(s.home) {
+		t.Errorf("in another session: %v, %v", got, err)
 	}
 }
 
@@ -308,5 +309,25 @@ func TestVeilOfATransaction(t *testing.T) {
 		if got := depth(); got != step.want {
 			t.Errorf("after %s: depth %d, want %d", step.sql, got, step.want)
 		}
+	}
+}
+
+// TestNamesThatCouldNotBeFoundOut are found out before the next statement is judged; while that cannot
+// be, nothing is.
+func TestNamesThatCouldNotBeFoundOut(t *testing.T) {
+	s := lakeServer(t)
+	p := selectOn("main", "nothing")
+	s.do(t, "s", p, "CREATE TEMP TABLE one (i INTEGER)")
+	n := s.sessions.find("s")
+	s.set(n, n.main, nil) // as if that had been missed
+	n.setUnsure(n.main, true)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.ask(ctx, s.callAs(t, "s", p), "FROM one", "", false); err == nil {
+		t.Error("a statement was judged by names that are not known")
+	}
+	s.do(t, "s", p, "FROM one")
+	if m, unsure := s.lastKnown(n, ""); unsure || !m.temporary["one"] {
+		t.Errorf("then %v, unsure %v", m, unsure)
 	}
 }

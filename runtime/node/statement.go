@@ -36,8 +36,11 @@ func (s *server) question(ctx context.Context, c *call, sql string, transaction 
 
 // ask checks a statement by what names mean where it is going to run, and says its class in the trailer.
 func (s *server) ask(ctx context.Context, c *call, sql, transaction string, prepared bool) (query, error) {
-	q := query{prepared: prepared, names: s.meaning(c.Session, transaction), transaction: transaction}
-	var err error
+	m, err := s.meaning(ctx, c.Session, transaction)
+	if err != nil {
+		return query{}, err
+	}
+	q := query{prepared: prepared, names: m, transaction: transaction}
 	if q.st, err = s.check(ctx, c, sql, prepared, q.names); err != nil {
 		return query{}, err
 	}

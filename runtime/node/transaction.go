@@ -66,6 +66,7 @@ func (s *server) endTransaction(ctx context.Context, n *session, l *lane, commit
 	n.transactionEnded(l)
 	n.mu.Unlock()
 	l.grip.release()
+	plan.release()
 	s.relearn(ctx, n, l)
 	return err
 }
