@@ -22,6 +22,9 @@ import (
 // accessFormat is the version of the JSON form of qod access.
 const accessFormat = "1.0"
 
+// tenantUsage documents --tenant, which is the same everywhere.
+const tenantUsage = "`NAME` of the user's tenant, where USER does not say it"
+
 func newAccess(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "access USER",
@@ -35,7 +38,7 @@ func newAccess(a *app) *cobra.Command {
 	q := &access.Question{}
 	cmd.Flags().StringVar(&q.On, "on", "", "say of each privilege on this `TABLE` whether it is allowed: orders, main.orders or sales.main.orders")
 	cmd.Flags().StringVar(&q.Database, "database", "", "only what concerns this `DATABASE`")
-	cmd.Flags().StringVar(&q.Tenant, "tenant", "", "the user's `TENANT`, where several have one of that name")
+	cmd.Flags().StringVar(&q.Tenant, "tenant", "", tenantUsage)
 	asJSON := cmd.Flags().Bool("json", false, "print the explanation as JSON")
 	vars := varFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -154,7 +154,7 @@ func TestExamplesAreCommands(t *testing.T) {
 			if err == nil && have.Args != nil {
 				err = have.Args(have, have.Flags().Args())
 			}
-			if err != nil || have.HasSubCommands() {
+			if err != nil || !have.Runnable() {
 				t.Errorf("the example %q of %s: %v", line, cmd.Name(), err)
 			}
 		}

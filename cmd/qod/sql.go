@@ -47,7 +47,7 @@ func newSQL(a *app) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.user, "user", "", "log in as this `USER`: NAME, or NAME@TENANT/POOL")
 	f.StringVar(&o.passwordFile, "password-file", "", "read the password from this `FILE`")
-	f.StringVar(&o.tenant, "tenant", "", "`NAME` of the user's tenant, where --user does not say it")
+	f.StringVar(&o.tenant, "tenant", "", tenantUsage)
 	f.StringVar(&o.pool, "pool", "", "`NAME` of the pool, where --user does not say it")
 	f.StringVar(&o.address, "address", "", "`HOST:PORT` of another serve")
 	f.StringVar(&o.ca, "ca-file", "", "trust the certificate in this `FILE`, PEM; default: the one this directory's serve made, or the system's")
