@@ -50,7 +50,7 @@ type Event struct {
 	ID     string
 	At     time.Time
 	User   string // name: of the user, or of whoever runs qod on the host
-	Tenant string // name; "" for a system administrator
+	Tenant string // name: the user's, or of the user that it was done to; "" for a system administrator
 	// Realm is what vouches for the name: password, token, session (a bearer), host (who runs qod there), or
 	// "" where nothing does.
 	Realm  string

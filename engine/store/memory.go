@@ -77,11 +77,11 @@ func (m *Memory) Snapshot(ctx context.Context) (*Snapshot, error) {
 		Revision: m.revision,
 		Objects:  objects,
 		Secrets:  maps.Clone(m.secrets),
-		Stacks:   maps.Clone(m.stacks),
-		Outputs:  m.shownOutputs(),
 		Lost:     m.lostObjects(),
 		Tokens:   m.listTokens(),
 		Revoked:  m.listRevocations(),
+		Stacks:   maps.Clone(m.stacks),
+		Outputs:  m.shownOutputs(),
 	}, nil
 }
 

@@ -94,14 +94,14 @@ type Snapshot struct {
 	Revision Revision
 	Objects  []Object // with tombstones, by kind and address
 	Secrets  map[SecretKey]Sealed
+	Tokens   []Token      // by id; with those that expired or are revoked
+	Revoked  []Revocation // by session and user
 	Stacks   map[string]Stack
 	// Outputs are those of each stack's last apply, by name. The value of a sensitive one is its
 	// fingerprint, as FingerprintOutput makes it.
 	Outputs map[string][]schema.Output
 	// Lost are the objects that each stack has lost and has not taken note of yet.
-	Lost    map[string][]Lost
-	Tokens  []Token      // by id; with those that expired or are revoked
-	Revoked []Revocation // by session and user
+	Lost map[string][]Lost
 }
 
 // Op is what a Write does.

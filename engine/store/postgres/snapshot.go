@@ -194,6 +194,7 @@ func readAll(ctx context.Context, tx pgx.Tx) (*store.Snapshot, error) {
 	}
 	var objects []objectRow
 	batch := &pgx.Batch{}
+	queueIdentity(batch, snapshot)
 	batch.Queue(objectColumns).Query(func(rows pgx.Rows) (err error) {
 		objects, err = pgx.CollectRows(rows, scanObject)
 		return err
@@ -223,7 +224,6 @@ func readAll(ctx context.Context, tx pgx.Tx) (*store.Snapshot, error) {
 		return err
 	})
 	queueReadLost(batch, snapshot.Lost)
-	queueIdentity(batch, snapshot)
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, err
 	}
