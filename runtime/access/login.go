@@ -28,7 +28,8 @@ type Login struct {
 const (
 	RealmPassword = "password"
 	RealmToken    = "token"
-	RealmSession  = "session"
+	RealmSession  = "session" // a bearer
+	RealmHost     = "host"    // whoever runs qod there
 )
 
 // Refused is the error of a login that failed. What a caller is told of it never tells whether the user, the

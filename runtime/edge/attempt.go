@@ -2,6 +2,7 @@ package edge
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"strconv"
@@ -22,6 +23,7 @@ type outcome struct {
 	reason      wire.Reason
 	class       wire.Class
 	state       wire.State
+	denial      wire.Denial // why the guard refused, if it did
 	rows, bytes int64
 	held        *frame // the last one of the node's, not yet delivered
 	started     bool   // the node may have seen the call
@@ -65,6 +67,7 @@ func (c *call) attempt(ctx context.Context, n *node, withPermissions bool) outco
 	o.read(s.Trailer())
 	if o.state != "" {
 		c.edge.pins.tell(c.acts(), n.pin(), o.state)
+		c.edge.pins.own(c.acts(), c.who.life)
 	}
 	if o.held != nil {
 		c.deliver(&o, o.held)
@@ -117,6 +120,9 @@ func (o *outcome) read(trailer metadata.MD) {
 	o.reason = wire.Reason(header(trailer, wire.ReasonKey))
 	o.class = wire.Class(header(trailer, wire.ClassKey))
 	o.state = wire.State(header(trailer, wire.SessionKey))
+	if raw := header(trailer, wire.DeniedKey); raw != "" {
+		_ = json.Unmarshal([]byte(raw), &o.denial) // without it the audit has less to say
+	}
 	o.rows, _ = strconv.ParseInt(header(trailer, wire.RowsKey), 10, 64)
 	o.fromNode = o.reason != "" || o.state != "" || o.err != nil && !transportCode(status.Code(o.err))
 }

@@ -33,6 +33,8 @@ type caller struct {
 	tenant, pool  string // as chosen by header, name or bearer; "" if by none
 	token         string // of a session that this call began, for the client to go on with
 	expires       time.Time
+	realm         string
+	life          access.Session // what the session ends with
 }
 
 func refused(reason string) *failure {
@@ -61,7 +63,10 @@ func (e *Edge) identify(ctx context.Context, md metadata.MD) (caller, *failure) 
 	case "basic":
 		return e.basic(ctx, md, rest)
 	case "bearer":
-		c, f := e.open(rest)
+		if access.IsToken(rest) {
+			return e.login(ctx, md, "", rest)
+		}
+		c, f := e.open(ctx, rest)
 		return c.at(md), f
 	case "":
 		return caller{}, refused("no credentials: log in with user and password, or give a bearer token")
@@ -84,39 +89,59 @@ func (e *Edge) basic(ctx context.Context, md metadata.MD, encoded string) (calle
 // login begins a session. Tools that can only send a password may send a bearer as one.
 func (e *Edge) login(ctx context.Context, md metadata.MD, user, password string) (caller, *failure) {
 	if strings.HasPrefix(password, tokenPrefix) {
-		c, f := e.open(password)
+		c, f := e.open(ctx, password)
 		return c.at(md), f
 	}
+	from := addressOf(ctx)
 	p, err := e.directory.Authenticate(ctx, access.Login{
-		User: user, Password: password, Tenant: header(md, headerTenant), Pool: header(md, headerPool),
+		User: user, Password: password, Tenant: header(md, headerTenant), Pool: header(md, headerPool), From: from,
 	})
+	var bad *access.Refused
 	switch {
-	case errors.Is(err, access.ErrUnauthenticated):
+	case errors.As(err, &bad):
+		e.audit.refused(from, bad)
 		return caller{}, refused(err.Error())
 	case err != nil:
 		return caller{}, ended(ctx)
 	}
-	return e.begin(p.UserID, p.Tenant, p.Pool, time.Now().Add(e.bearerLife))
+	now := time.Now()
+	expires := now.Add(e.bearerLife)
+	if !p.Expires.IsZero() && p.Expires.Before(expires) {
+		expires = p.Expires
+	}
+	c, f := e.begin(caller{
+		user: p.UserID, tenant: p.Tenant, pool: p.Pool, expires: expires, realm: p.Realm,
+		life: access.Session{User: p.UserID, Token: p.Token, Verifier: p.Verifier, Issued: now},
+	})
+	if f == nil {
+		e.audit.loggedIn(from, p, c.session)
+	}
+	return c, f
 }
 
-// begin makes a session and its bearer.
-func (e *Edge) begin(user, tenant, pool string, expires time.Time) (caller, *failure) {
-	now := time.Now()
+// begin makes a session of its own for the caller, and its bearer. One that is begun by a bearer ends with
+// that one's.
+func (e *Edge) begin(c caller) (caller, *failure) {
+	if c.session != "" && c.life.Root == "" {
+		c.life.Root = c.session
+	}
+	c.session = uuid.NewString()
+	c.life.ID = c.session
 	b := wire.Bearer{
-		Session: uuid.NewString(), User: user, Tenant: tenant, Pool: pool, Issued: now, Expires: expires,
+		Session: c.session, User: c.user, Tenant: c.tenant, Pool: c.pool, Issued: c.life.Issued, Expires: c.expires,
+		Root: c.life.Root, Token: c.life.Token, Verifier: c.life.Verifier,
 	}
 	sealed, err := e.keyring().Seal(wire.PurposeBearer, b)
 	if err != nil {
 		e.log.Error("bearer not sealed", "err", err)
 		return caller{}, fail(codes.Internal, statusTransient, "the session could not be made")
 	}
-	return caller{
-		session: b.Session, user: user, tenant: tenant, pool: pool, expires: expires,
-		token: tokenPrefix + base64.RawURLEncoding.EncodeToString(sealed),
-	}, nil
+	c.token = tokenPrefix + base64.RawURLEncoding.EncodeToString(sealed)
+	return c, nil
 }
 
-func (e *Edge) open(token string) (caller, *failure) {
+// open reads a bearer. One whose session was ended from outside is refused.
+func (e *Edge) open(ctx context.Context, token string) (caller, *failure) {
 	encoded, ours := strings.CutPrefix(token, tokenPrefix)
 	sealed, err := base64.RawURLEncoding.DecodeString(encoded)
 	var b wire.Bearer
@@ -126,7 +151,14 @@ func (e *Edge) open(token string) (caller, *failure) {
 	if !time.Now().Before(b.Expires) {
 		return caller{}, refused("the token expired: log in again")
 	}
-	return caller{session: b.Session, user: b.User, tenant: b.Tenant, pool: b.Pool, expires: b.Expires}, nil
+	life := access.Session{ID: b.Session, Root: b.Root, User: b.User, Token: b.Token, Verifier: b.Verifier, Issued: b.Issued}
+	if err := e.directory.Current().Ended(life); err != nil {
+		e.noteEnded(addressOf(ctx), life, err)
+		return caller{}, refused(err.Error())
+	}
+	return caller{
+		session: b.Session, user: b.User, tenant: b.Tenant, pool: b.Pool, expires: b.Expires, realm: access.RealmSession, life: life,
+	}, nil
 }
 
 // at returns the caller with the tenant and pool that the call's headers name, if they do. A pool that

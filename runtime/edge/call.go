@@ -50,9 +50,12 @@ func (e *Edge) forward(m method) grpc.StreamHandler {
 			edge: e, stream: s, method: m, first: &frame{}, started: time.Now(), statement: uuid.NewString(),
 		}
 		defer func() { c.first.free() }()
-		f := c.prepare(s.Context())
+		ctx, cancel := context.WithCancelCause(s.Context())
+		defer cancel(nil)
+		f := c.prepare(ctx)
 		if f == nil {
-			f = c.run(s.Context())
+			defer e.dismissals.enter(c, cancel)()
+			f = c.run(ctx)
 		} else {
 			c.record(outcome{}, f)
 		}
@@ -85,6 +88,9 @@ func (c *call) prepare(ctx context.Context) (f *failure) {
 	if c.access, err = c.edge.directory.Current().Authorize(c.who.user, c.who.tenant, c.who.pool); err != nil {
 		return notAuthorized(err)
 	}
+	if f = c.confirmed(); f != nil {
+		return f
+	}
 	if c.keys, err = c.edge.keys.pool(c.edge.keyring(), c.access.PoolID); err != nil {
 		c.edge.log.Error("pool key not derived", "pool", c.access.PoolID, "err", err)
 		return fail(codes.Internal, statusTransient, "the pool's key could not be derived")
@@ -92,7 +98,25 @@ func (c *call) prepare(ctx context.Context) (f *failure) {
 	if f = c.enter(ctx); f != nil {
 		return f
 	}
-	return c.locate()
+	if f = c.locate(); f != nil {
+		return f
+	}
+	if c.edge.dismissals.has(c.session) {
+		return notAuthorized(errDismissed)
+	}
+	return nil
+}
+
+// confirmed refuses the call if its rights are too old to go by.
+func (c *call) confirmed() *failure {
+	limit := c.edge.stale()
+	if limit == 0 || c.access.Permissions.Admin {
+		return nil
+	}
+	if age := c.edge.directory.Age(time.Now()); age > limit {
+		return outdated(age, limit)
+	}
+	return nil
 }
 
 // enter notes the caller's session, once it is known where one that this edge has not seen has state.

@@ -27,6 +27,7 @@ type Config struct {
 
 	Certificate *Certificate          // nil: no TLS
 	Record      func(Record)          // called once per statement; it must not block. nil: no history
+	Audit       func(Event)           // called for what the audit keeps; it must not block. nil: no audit
 	Registerer  prometheus.Registerer // nil: no metrics
 
 	BearerLife   time.Duration // of a session's token; 0: 24 h
@@ -35,6 +36,10 @@ type Config struct {
 	QueueWait    time.Duration // for a place on a node; 0: 30 s
 	QueueLength  int           // statements that wait per pool; 0: 256
 	MaxRecvBytes int           // of a client's message; 0: 64 MiB
+
+	// Stale is for how long the directory may go unconfirmed before statements of all but administrators are
+	// refused; 0: for ever. nil: for ever. It is asked at each call.
+	Stale func() time.Duration
 }
 
 // Edge is Flight SQL in front of the nodes.
@@ -52,6 +57,9 @@ type Edge struct {
 	metrics     *metrics
 	keys        poolKeys
 	pins        *pins
+	dismissals  *dismissals
+	audit       *auditor
+	stale       func() time.Duration
 	nodes       nodes
 	admission   *admission
 	budgets     budgets
@@ -69,6 +77,8 @@ func New(c Config) (*Edge, error) {
 		drainLimit:  cmp.Or(c.DrainLimit, 30*time.Second),
 		callOptions: []grpc.CallOption{grpc.ForceCodecV2(newCodec()), grpc.MaxCallRecvMsgSize(wire.MaxMessageSize)},
 		pins:        newPins(),
+		dismissals:  newDismissals(),
+		stale:       c.Stale,
 		nodes:       nodes{all: map[process]*node{}, dial: wire.Dial},
 		admission: newAdmission(c.Fleet, cmp.Or(c.NodeWait, 5*time.Second), cmp.Or(c.QueueWait, 30*time.Second),
 			cmp.Or(c.QueueLength, 256)),
@@ -80,6 +90,10 @@ func New(c Config) (*Edge, error) {
 	var err error
 	if e.metrics, err = newMetrics(c.Registerer, e.pins); err != nil {
 		return nil, fmt.Errorf("make edge: %w", err)
+	}
+	e.audit = newAuditor(c.Audit, e.metrics.suppressed.Inc)
+	if e.stale == nil {
+		e.stale = func() time.Duration { return 0 }
 	}
 	e.nodes.left = func(id string) { e.metrics.inFlight.DeletePartialMatch(prometheus.Labels{"node": id}) }
 	e.server = e.newServer(c.Certificate, cmp.Or(c.MaxRecvBytes, 64<<20))
@@ -95,6 +109,7 @@ func (e *Edge) Run(ctx context.Context, l net.Listener) error {
 	defer wait.Wait()
 	defer stop()
 	wait.Go(func() { e.watch(watching) })
+	wait.Go(func() { e.enforce(watching) })
 	served := make(chan error, 1)
 	wait.Go(func() { served <- e.server.Serve(l) })
 	select {

@@ -3,6 +3,7 @@ package edge
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -35,7 +36,8 @@ type failure struct {
 	code   codes.Code
 	text   string
 	status string
-	gone   bool // the process that the call was for is gone for good
+	reason string // of a refusal by the edge, for the audit
+	gone   bool   // the process that the call was for is gone for good
 }
 
 func fail(code codes.Code, status, text string) *failure {
@@ -91,6 +93,12 @@ func (l loss) failure() *failure {
 
 // notAuthorized says why a caller may not enter a pool.
 func notAuthorized(err error) *failure {
+	f := unwelcome(err)
+	f.reason = codeOf(err)
+	return f
+}
+
+func unwelcome(err error) *failure {
 	var (
 		disabled  *access.DisabledError
 		ambiguous *access.AmbiguousError
@@ -124,8 +132,23 @@ func notAdmitted(ctx context.Context, err error, lost loss) *failure {
 // resets its streams at the deadline, and the reset may be here before the deadline is.
 const deadlineSlack = 50 * time.Millisecond
 
-// ended says that the client ended the call, or that its deadline did.
+// reasonStale is that of a statement refused because nobody knows whether its user's rights still hold.
+const reasonStale = "stale_grants"
+
+// outdated refuses a statement because the store has been silent for so long.
+func outdated(age, limit time.Duration) *failure {
+	f := fail(codes.Unavailable, statusTransient, fmt.Sprintf("this serve has heard nothing from its store for %s, and so cannot know whether "+
+		"your rights still hold (QOD_STALE_GRANTS_SEC is %d): try again, or another serve", age.Round(time.Second), int(limit.Seconds())))
+	f.reason = reasonStale
+	return f
+}
+
+// ended says that the client ended the call, or that its deadline did, or that it is no longer welcome.
 func ended(ctx context.Context) *failure {
+	var d *dismissal
+	if errors.As(context.Cause(ctx), &d) {
+		return d.failure()
+	}
 	if d, ok := ctx.Deadline(); ok && time.Until(d) < deadlineSlack {
 		return fail(codes.DeadlineExceeded, statusTimeout, "the client's deadline passed")
 	}

@@ -21,7 +21,7 @@ func (e *Edge) handshake(s grpc.ServerStream) error {
 		return f
 	}
 	if c.token == "" { // a bearer was given: a connection of its own gets a session of its own
-		if c, f = e.begin(c.user, c.tenant, c.pool, c.expires); f != nil {
+		if c, f = e.begin(c); f != nil {
 			return f
 		}
 	}

@@ -132,6 +132,9 @@ func (p *peer) admit(ctx context.Context, method string) (wire.Assertion, error)
 		reason := p.refuse[0]
 		p.refuse = p.refuse[1:]
 		grpc.SetTrailer(ctx, metadata.Pairs(wire.ReasonKey, string(reason)))
+		if reason == wire.Denied {
+			grpc.SetTrailer(ctx, metadata.Pairs(wire.DeniedKey, `{"code":"permission","object":"main.secret","privilege":"select"}`))
+		}
 		return a, status.Error(codes.FailedPrecondition, "refused: "+string(reason))
 	}
 	if p.sets[a.Permissions] {

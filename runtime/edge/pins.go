@@ -1,9 +1,11 @@
 package edge
 
 import (
+	"maps"
 	"sync"
 	"time"
 
+	"github.com/qod-io/qod/runtime/access"
 	"github.com/qod-io/qod/runtime/backend"
 	"github.com/qod-io/qod/runtime/router"
 	"github.com/qod-io/qod/runtime/wire"
@@ -19,6 +21,9 @@ type pin struct {
 	// unlisted is set when a list since then lacked the session. Once the call is too long ago for the
 	// list to have been made before it, the list is right.
 	unlisted bool
+	// owner is what the session ends with: as a call's bearer has it, or as much as the node tells.
+	owner access.Session
+	heard bool // the owner is what the node tells
 }
 
 func (p pin) stale(now time.Time) bool { return p.unlisted && now.Sub(p.told) > toldFor }
@@ -133,7 +138,10 @@ func (p *pins) list(pool, node string, l wire.Sessions) {
 		listed[s] = true
 		have, ok := p.pinned[s]
 		if !ok || now.Sub(have.told) > toldFor || have.Pin == at && have.state == told.State {
-			p.put(s, pin{Pin: at, state: told.State})
+			p.put(s, pin{
+				Pin: at, state: told.State, heard: true,
+				owner: access.Session{ID: told.ID, User: told.User, Issued: told.LastUsed},
+			})
 		} else if have.Pin == at {
 			have.unlisted = false
 			p.pinned[s] = have
@@ -200,7 +208,34 @@ func (p *pins) unheard(members []backend.Member) ([]backend.Member, <-chan struc
 	return silent, p.change
 }
 
+// own notes what the session ends with, if it has state. A call that acts in another session than its own
+// has only as much to say of it as that the two are one user's.
+func (p *pins) own(s session, life access.Session) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at, ok := p.pinned[s]
+	if !ok || life.ID != s.id && at.owner.User != "" && !at.heard {
+		return
+	}
+	if life.ID != s.id {
+		life.ID, life.Root = s.id, ""
+	}
+	at.owner, at.heard = life, false
+	p.pinned[s] = at
+}
+
+// all returns the pins as they are now.
+func (p *pins) all() map[session]pin {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.pinned)
+}
+
+// put keeps an owner that a call has named: what the node tells of it is less.
 func (p *pins) put(s session, at pin) {
+	if have := p.pinned[s]; have.owner.User != "" && (at.owner.User == "" || at.heard) {
+		at.owner, at.heard = have.owner, have.heard
+	}
 	p.drop(s)
 	p.pinned[s] = at
 	if p.on[at.Node] == nil {

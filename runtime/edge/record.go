@@ -27,6 +27,7 @@ const maxSQL = 2000
 
 // record makes the statement's row, if this call is the one that counts.
 func (c *call) record(o outcome, f *failure) {
+	c.audited(o, f)
 	if !c.counts(o, f) {
 		return
 	}
@@ -96,6 +97,7 @@ type metrics struct {
 	duration   *prometheus.HistogramVec
 	inFlight   *prometheus.GaugeVec
 	panics     prometheus.Counter
+	suppressed prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer, p *pins) (*metrics, error) {
@@ -113,9 +115,12 @@ func newMetrics(r prometheus.Registerer, p *pins) (*metrics, error) {
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "flightsql_panics_total", Help: "Calls that ended in a panic of the edge.",
 		}),
+		suppressed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "audit_suppressed_total", Help: "Logins and refusals that were one too many of their user in a minute for the audit.",
+		}),
 	}
 	collectors := []prometheus.Collector{
-		m.statements, m.duration, m.inFlight, m.panics,
+		m.statements, m.duration, m.inFlight, m.panics, m.suppressed,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "flightsql_sessions_active", Help: "Sessions used in the last 30 minutes, or with state on a node.",
 		}, func() float64 { active, _ := p.count(); return float64(active) }),

@@ -101,6 +101,22 @@ func (c *Client) Cancel(ctx context.Context, cancel Cancel) error {
 	return c.tell(ctx, CancelAction, cancel)
 }
 
+// CloseSession ends what runs in a session of the user, rolls back and forgets it. It is the user's own
+// action, done for it.
+func (c *Client) CloseSession(ctx context.Context, user, session string) error {
+	var none Permissions // the node asks for the set that is asserted, and this call needs none
+	sealed, err := c.pool.Seal(PurposePermissions, none)
+	if err != nil {
+		return fmt.Errorf("close session: %w", err)
+	}
+	ctx = metadata.AppendToOutgoingContext(ctx, PermissionsKey, string(sealed))
+	who := Assertion{User: user, Session: session, Permissions: none.Hash()}
+	return c.call(ctx, who, &flight.Action{Type: closeSession}, func([]byte) error { return nil })
+}
+
+// closeSession is the action of Flight SQL.
+const closeSession = "CloseSession"
+
 func (c *Client) tell(ctx context.Context, action string, body any) error {
 	return c.each(ctx, action, body, func([]byte) error { return nil })
 }
@@ -126,14 +142,20 @@ func (c *Client) each(ctx context.Context, action string, body any, on func([]by
 			return fmt.Errorf("%s: encode: %w", action, err)
 		}
 	}
-	assertion, err := c.pool.Seal(PurposeAssertion, Assertion{Manager: true, Expires: time.Now().Add(assertionLife)})
+	return c.call(ctx, Assertion{Manager: true}, &flight.Action{Type: action, Body: raw}, on)
+}
+
+func (c *Client) call(ctx context.Context, who Assertion, a *flight.Action, on func([]byte) error) error {
+	action := a.GetType()
+	who.Expires = time.Now().Add(assertionLife)
+	assertion, err := c.pool.Seal(PurposeAssertion, who)
 	if err != nil {
 		return fmt.Errorf("%s: %w", action, err)
 	}
 	ctx, cancel := context.WithCancel(ctx) // ends the stream when on fails
 	defer cancel()
 	ctx = metadata.AppendToOutgoingContext(ctx, AssertionKey, string(assertion))
-	stream, err := c.flight.DoAction(ctx, &flight.Action{Type: action, Body: raw})
+	stream, err := c.flight.DoAction(ctx, a)
 	if err != nil {
 		return fmt.Errorf("%s: %w", action, err)
 	}
