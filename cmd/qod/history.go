@@ -24,7 +24,7 @@ func newHistory(a *app) *cobra.Command {
 		Example: "  qod history\n  qod history --all --limit 100\n  qod history 12",
 		Args:    cobra.MaximumNArgs(1),
 	}
-	limit := cmd.Flags().Int("limit", 20, "show at most `N` commits; 0: all")
+	limit := cmd.Flags().Int("limit", 20, "show at most `N`; 0: all")
 	asJSON := cmd.Flags().Bool("json", false, "print JSON, described in docs/reference/history.md")
 	s := scopeFlags(cmd, true)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

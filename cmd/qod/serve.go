@@ -48,6 +48,7 @@ type server struct {
 	*world
 	directory *access.Holder
 	history   *store.History
+	audit     *store.AuditLog
 	registry  *prometheus.Registry
 	settled   atomic.Bool
 	listening atomic.Bool
@@ -90,6 +91,8 @@ func (s *server) run(ctx context.Context, flight, web net.Listener, start time.T
 	}
 	s.directory = access.NewHolder(directory)
 	s.history = store.NewHistory(s.postgres, time.Duration(s.HistoryDays)*24*time.Hour, s.log)
+	s.audit = store.NewAuditLog(s.postgres, time.Duration(s.AuditDays)*24*time.Hour, s.log)
+	s.countDropped()
 	front, err := s.newEdge()
 	if err != nil {
 		return err
@@ -127,6 +130,8 @@ func (s *server) run(ctx context.Context, flight, web net.Listener, start time.T
 		return ctx.Err()
 	})
 	run("history", s.history.Run)
+	run("audit", s.audit.Run)
+	run("expiry", s.expireIdentity)
 	run("HTTP", func(ctx context.Context) error {
 		return api.Run(ctx, web, api.Handler(api.Config{Ready: s.readiness, Gatherer: s.registry}))
 	})
@@ -174,41 +179,9 @@ func (s *server) newEdge() (*edge.Edge, error) {
 	}
 	return edge.New(edge.Config{
 		Directory: s.directory, Fleet: s.fleet, Keyring: func() *wire.Keyring { return s.keyring }, Log: s.log,
-		Certificate: cert, Record: s.record, Registerer: s.registry,
+		Certificate: cert, Record: s.record, Audit: s.note, Stale: s.staleGrants, Registerer: s.registry,
 		BearerLife: time.Duration(s.SessionTTLSec) * time.Second, DrainLimit: s.drainLimit(),
 	})
-}
-
-// grantsRetry is how long a failed reading of the grants rests.
-const grantsRetry = 250 * time.Millisecond
-
-// followGrants makes the directory anew whenever the store has changed. It does not rest before it has:
-// a revoked grant must not live on because one read failed.
-func (s *server) followGrants(ctx context.Context) error {
-	return s.store.Watch(ctx, func(r store.Revision) {
-		for s.directory.Current().Revision() < r {
-			directory, err := s.grants(ctx)
-			if err == nil {
-				s.directory.Swap(directory)
-				return
-			}
-			s.log.Warn("grants are not up to date", "error", err)
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(grantsRetry):
-			}
-		}
-	})
-}
-
-// grants reads who may do what, as the store has it now.
-func (s *server) grants(ctx context.Context) (*access.Directory, error) {
-	snap, err := s.store.Snapshot(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return access.New(snap, s.sealer)
 }
 
 func (s *server) readiness() api.Readiness {

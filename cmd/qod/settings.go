@@ -36,6 +36,9 @@ type Settings struct {
 	DrainSec       int    `name:"drain_timeout_sec" default:"60" check:"0-86400" doc:"Seconds that statements may go on when a node or serve is to stop."`
 	SessionTTLSec  int    `name:"session_ttl_sec" default:"86400" check:"60-31536000" doc:"Seconds after which a session's token expires."`
 	HistoryDays    int    `name:"history_retention_days" default:"7" check:"1-3650" doc:"Days that the history of statements is kept."`
+	AuditDays      int    `name:"audit_retention_days" default:"90" check:"1-3650" doc:"Days that the audit of logins, refusals and revocations is kept."`
+	StaleSec       int    `name:"stale_grants_sec" default:"60" check:"0-86400" doc:"Seconds without an answer of the store after which a serve that does not act refuses the statements of all but administrators. 0: never."`
+	StaleActing    bool   `name:"stale_grants_acting" default:"false" doc:"Hold the serve that acts to stale_grants_sec too. By default it goes on: nobody else could have changed anything on a single host."`
 	NodeUIDBase    int    `name:"node_uid_base" default:"61000" check:"1000-2000000000" doc:"First user id for nodes when qod runs as root. Each database has one of its own."`
 	HAEnabled      bool   `name:"ha_enabled" default:"false" doc:"Several managers on several hosts. Not possible with the local runtime, and refused at start."`
 	LogLevel       string `name:"log_level" default:"info" check:"debug|info|warn|error" doc:"Least level that is logged."`

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/qod-io/qod/engine/store"
+	"github.com/qod-io/qod/runtime/access"
+)
+
+func newToken(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Make, list and revoke personal access tokens",
+		Long: "A personal access token lets a program in as its owner: it goes where a password or a bearer would, has the rights\n" +
+			"that its owner has at each moment, and ends with its time, its revocation or its owner. Only a digest of it is kept.",
+		Example: "  qod token create ana --name laptop\n  qod token list\n  qod token revoke k3v5zq2m7xwa",
+	}
+	cmd.AddCommand(newTokenCreate(a), newTokenList(a), newTokenRevoke(a))
+	onlyGroups(cmd)
+	return cmd
+}
+
+func newTokenCreate(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "create USER",
+		Short: "Make a token of a user and print it once",
+		Long: "create prints the token to standard output, alone in its line, and what it is to standard error. It cannot be shown\n" +
+			"again. USER is a name, or TENANT/NAME. A token may live for up to " + inDays(access.MaxTokenLife) + ".",
+		Example: "  qod token create ana --name laptop\n  qod token create acme/etl --expires 365d > etl.token",
+		Args:    cobra.ExactArgs(1),
+	}
+	name := cmd.Flags().String("name", "", "call it `NAME`, for lists")
+	expires := cmd.Flags().String("expires", inDays(access.TokenLife), "let it expire after this `TIME`")
+	tenant := tenantFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		life, err := span(*expires)
+		if err != nil {
+			return fmt.Errorf("--expires: %w", err)
+		}
+		w, err := a.openState(cmd.Context(), openOptions{write: true})
+		if err != nil {
+			return err
+		}
+		defer w.Close()
+		snap, err := w.store.Snapshot(cmd.Context())
+		if err != nil {
+			return err
+		}
+		u, err := accountOf(snap, args[0], *tenant)
+		if err != nil {
+			return err
+		}
+		row, secret, err := access.NewToken(u.id, *name, time.Now(), life)
+		if err != nil {
+			return err
+		}
+		until := row.Expires.Local().Format(time.DateTime)
+		if err := w.postgres.AddToken(cmd.Context(), row, caused("token.create", "token "+row.ID, u, fmt.Sprintf("of user %s until %s", u, until))); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.stderr, "Token %s of user %s, until %s. It is shown this once:\n", row.ID, u, until)
+		a.printf("%s\n", secret)
+		return nil
+	}
+	return cmd
+}
+
+// tokenJSON is a token for programs.
+type tokenJSON struct {
+	ID      string     `json:"id"`
+	User    string     `json:"user"`
+	Tenant  string     `json:"tenant,omitempty"`
+	Name    string     `json:"name,omitempty"`
+	Created time.Time  `json:"created"`
+	Expires time.Time  `json:"expires"`
+	Revoked *time.Time `json:"revoked,omitempty"`
+	State   string     `json:"state"` // good, expired or revoked
+}
+
+type tokensJSON struct {
+	Format string      `json:"format_version"`
+	Tokens []tokenJSON `json:"tokens"`
+}
+
+func newTokenList(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list [USER]",
+		Short: "List tokens, of one user or of all",
+		Long: "list shows who has which tokens, the newest first. One that expired is shown for 30 days more. The tokens themselves\n" +
+			"are not known to qod.",
+		Example: "  qod token list\n  qod token list acme/ana --json",
+		Args:    cobra.MaximumNArgs(1),
+	}
+	asJSON := cmd.Flags().Bool("json", false, "print JSON")
+	tenant := tenantFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		w, err := a.openState(cmd.Context(), openOptions{})
+		if err != nil {
+			return err
+		}
+		defer w.Close()
+		snap, err := w.store.Snapshot(cmd.Context())
+		if err != nil {
+			return err
+		}
+		owner := ""
+		if len(args) == 1 {
+			u, err := accountOf(snap, args[0], *tenant)
+			if err != nil {
+				return err
+			}
+			owner = u.id
+		}
+		return a.listTokens(tokensOf(snap, owner, *tenant, time.Now()), *asJSON)
+	}
+	return cmd
+}
+
+// tokensOf lists the tokens of an owner, or of a tenant's users, or all, newest first.
+func tokensOf(snap *store.Snapshot, owner, tenant string, now time.Time) []tokenJSON {
+	all := accounts(snap)
+	list := []tokenJSON{}
+	for _, t := range snap.Tokens {
+		i := slices.IndexFunc(all, func(u account) bool { return u.id == t.Owner })
+		if i < 0 || owner != "" && owner != t.Owner || tenant != "" && all[i].tenant != tenant {
+			continue
+		}
+		row := tokenJSON{
+			ID: t.ID, User: all[i].name, Tenant: all[i].tenant, Name: t.Name, Created: t.Created, Expires: t.Expires, State: "good",
+		}
+		switch {
+		case !t.Revoked.IsZero():
+			row.Revoked, row.State = &t.Revoked, "revoked"
+		case !now.Before(t.Expires):
+			row.State = "expired"
+		}
+		list = append(list, row)
+	}
+	slices.SortStableFunc(list, func(a, b tokenJSON) int { return b.Created.Compare(a.Created) })
+	return list
+}
+
+func (a *app) listTokens(list []tokenJSON, asJSON bool) error {
+	if asJSON {
+		return a.printJSON(tokensJSON{Format: "1.0", Tokens: list})
+	}
+	if len(list) == 0 {
+		a.printf("There are no tokens.\n")
+		return nil
+	}
+	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "ID\tUSER\tNAME\tCREATED\tEXPIRES\tSTATE\n")
+	for _, t := range list {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", t.ID, account{name: t.User, tenant: t.Tenant}, orDash(plainText(t.Name)),
+			t.Created.Local().Format(time.DateTime), t.Expires.Local().Format(time.DateTime), t.State)
+	}
+	return table.Flush()
+}
+
+func newTokenRevoke(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "revoke ID...",
+		Short: "Revoke tokens, and end what they began",
+		Long: "revoke ends tokens for good: within a second no serve takes them, sessions that they began are over, and what runs in\n" +
+			"those is cancelled and rolled back. ID is what qod token list shows, and the part of a token between its underscores.",
+		Example: "  qod token revoke k3v5zq2m7xwa",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			w, err := a.openState(cmd.Context(), openOptions{write: true})
+			if err != nil {
+				return err
+			}
+			defer w.Close()
+			snap, err := w.store.Snapshot(cmd.Context())
+			if err != nil {
+				return err
+			}
+			var errs []error
+			for _, id := range args {
+				errs = append(errs, a.revokeToken(cmd, w, snap, id))
+			}
+			return errors.Join(errs...)
+		},
+	}
+}
+
+func (a *app) revokeToken(cmd *cobra.Command, w *world, snap *store.Snapshot, id string) error {
+	if access.IsToken(id) {
+		return errors.New("this is a token and not its ID: it has been on a command line, so revoke it by its ID, the part between its underscores")
+	}
+	i := slices.IndexFunc(snap.Tokens, func(t store.Token) bool { return t.ID == id })
+	if i < 0 {
+		return fmt.Errorf("there is no token with the ID %s: qod token list shows them", id)
+	}
+	var u account
+	for _, one := range accounts(snap) {
+		if one.id == snap.Tokens[i].Owner {
+			u = one
+		}
+	}
+	if err := w.postgres.RevokeToken(cmd.Context(), id, time.Now(), caused("token.revoke", "token "+id, u, "of user "+u.String())); err != nil {
+		return err
+	}
+	a.printf("Revoked token %s of user %s.\n", id, u)
+	return nil
+}
