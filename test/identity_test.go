@@ -117,7 +117,7 @@ func (w identity) token(t *testing.T, admin *client) {
 	if got := admin.value(t, "SELECT count(*) FROM notes"); got != "0" {
 		t.Errorf("%s rows of a transaction that was rolled back", got)
 	}
-	eventually(t, atOnce, "the open transaction is rolled back", func() bool { return w.sessions(t) == 0 })
+	eventually(t, 5*time.Second, "the open transaction is rolled back", func() bool { return w.sessions(t) == 0 })
 	w.expect(t, 0, []string{"revoked"}, "token", "list", "analyst", "--json")
 	w.expect(t, 1, []string{"there is no token"}, "token", "revoke", "nothing")
 	w.expect(t, 1, []string{"up to 365 days"}, "token", "create", "acme/analyst", "--expires", "366d")
@@ -193,10 +193,11 @@ func (w identity) disabled(t *testing.T, admin *client) {
 	for _, c := range []*client{idle, busy} {
 		c.refused(t, codes.PermissionDenied, atOnce)
 	}
-	eventually(t, atOnce, "the open transaction is rolled back", func() bool { return w.sessions(t) == 0 })
+	eventually(t, 5*time.Second, "the open transaction is rolled back", func() bool { return w.sessions(t) == 0 })
 	w.edit(t, "\n  disabled = true", "")
 	w.must(t, "apply", "--auto-approve")
 	// What the session had is gone, so it must not go on as if nothing had been.
+	idle.refused(t, codes.Unauthenticated, atOnce)
 	_, _, err := idle.query("INSERT INTO notes VALUES (3)")
 	if status.Code(err) != codes.Unauthenticated || !strings.Contains(err.Error(), "rolled back") {
 		t.Errorf("the session goes on with %v", err)
