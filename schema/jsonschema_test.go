@@ -186,11 +186,18 @@ func bodyJSON(t *testing.T, src []byte, body *hclsyntax.Body) map[string]any {
 		}
 		list, _ := out[b.Type].([]any)
 		out[b.Type] = append(list, inner)
-		if b.Type == "nodes" || b.Type == "qod" { // of which there is one
+		if b.Type == "qod" || isSingle(b.Type) { // of which there is one
 			out[b.Type] = inner
 		}
 	}
 	return out
+}
+
+func isSingle(block string) bool {
+	return slices.ContainsFunc(schema.Kinds(), func(k *schema.Kind) bool {
+		b, ok := k.Block(block)
+		return ok && b.Single
+	})
 }
 
 func exprJSON(t *testing.T, src []byte, expr hclsyntax.Expression) any {

@@ -4,9 +4,19 @@ import "github.com/zclconf/go-cty/cty"
 
 // Tenant is a customer or team: the border that no name, grant or node crosses.
 type Tenant struct {
-	Name        string  `cty:"name"`
-	DisplayName *string `cty:"display_name"`
-	Disabled    bool    `cty:"disabled"`
+	Name        string      `cty:"name"`
+	DisplayName *string     `cty:"display_name"`
+	Disabled    bool        `cty:"disabled"`
+	Auth        *TenantAuth `cty:"auth"`
+}
+
+// TenantAuth is the OpenID Connect issuer whose tokens log in users of the tenant.
+type TenantAuth struct {
+	Issuer        string   `cty:"issuer"`
+	Audience      []string `cty:"audience"`
+	UsernameClaim string   `cty:"username_claim"`
+	RolesClaim    *string  `cty:"roles_claim"`
+	GroupsClaim   *string  `cty:"groups_claim"`
 }
 
 var tenantKind = Define[Tenant](Kind{
@@ -19,6 +29,7 @@ var tenantKind = Define[Tenant](Kind{
 		{Name: "display_name", Type: cty.String, Effect: Row, Doc: "The tenant's name for people."},
 		disabledAttr("Logins and statements of the tenant are refused and its nodes drain and stop. Data stays."),
 	},
+	Blocks: []Block{authBlock()},
 })
 
 func nameAttr(kind string, effect Effect, check func(cty.Value) error) Attr {

@@ -105,7 +105,14 @@ func samples() map[string]map[string]sample {
 	name := sample{A: `"odd-1"`, B: `"odd_2"`, Required: true}
 	tenant := sample{A: `"acme"`, B: `"other"`, Required: true}
 	return map[string]map[string]sample{
-		"tenant": {"name": name, "display_name": description, "disabled": disabled},
+		"tenant": {
+			"name": name, "display_name": description, "disabled": disabled,
+			"auth": {
+				A: "issuer = \"https://login.acme.example\"\n    audience = [\"qod\"]",
+				B: "issuer = \"https://login.acme.example/realms/data\"\n    audience = [\"https://qod.acme.example\", \"qod\"]\n" +
+					"    username_claim = \"sub\"\n    roles_claim = \"realm_access.roles\"\n    groups_claim = \"groups\"",
+			},
+		},
 		"tenant_db": {
 			"tenant": tenant, "name": name,
 			"kind":           {A: `"ducklake"`, Only: "a database is a ducklake", Required: true},
