@@ -39,7 +39,9 @@ var imports = map[string][]string{
 	"runtime/router":              {"runtime/backend", "runtime/wire", "schema"},
 	"runtime/guard":               {"runtime/sqltext", "runtime/wire", "schema"},
 	"runtime/node":                {"runtime/guard", "runtime/sqltext", "runtime/wire", "schema"},
-	"runtime/access":              {"engine/store", "runtime/sqltext", "runtime/wire", "schema"},
+	"runtime/oidc":                {},
+	"runtime/oidc/oidctest":       {},
+	"runtime/access":              {"engine/store", "runtime/oidc", "runtime/sqltext", "runtime/wire", "schema"},
 	"runtime/reconcile":           {"runtime/backend", "runtime/wire", "engine/store", "schema"},
 	"runtime/edge":                {"runtime/access", "runtime/router", "runtime/backend", "runtime/sqltext", "runtime/wire", "schema"},
 	"runtime/api":                 {"engine", "engine/plan", "engine/store", "runtime/access", "schema"},
@@ -53,6 +55,8 @@ var pinned = map[string][]string{
 	"k8s.io/client-go":                      {"runtime/kubernetes"},
 	"github.com/hashicorp/terraform-plugin": {"provider"},
 	"github.com/duckdb/":                    {"runtime/node", "runtime/guard"},
+	"github.com/coreos/go-oidc":             {"runtime/oidc"},
+	"github.com/go-jose/":                   {"runtime/oidc", "runtime/oidc/oidctest"},
 }
 
 // engineFree are the packages that a crash inside DuckDB must not be able to reach.
