@@ -53,16 +53,21 @@ type Access struct {
 	MaxConcurrent    int // statements per node of the pool
 }
 
-type accessKey struct{ user, tenant, pool string }
+type accessKey struct{ user, claimed, tenant, pool string }
 
 // Authorize tells what the user may do in the pool. Without a tenant it is the user's own; without a
 // pool, the only one the user may enter. Errors: ErrNoUser, *DisabledError, *PoolError, *AmbiguousError.
 func (d *Directory) Authorize(userID, tenant, pool string) (Access, error) {
-	key := accessKey{userID, schema.Fold(tenant), schema.Fold(pool)}
+	return d.AuthorizeClaimed(userID, Claimed{}, tenant, pool)
+}
+
+// AuthorizeClaimed is Authorize for a user that holds more by its token.
+func (d *Directory) AuthorizeClaimed(userID string, claimed Claimed, tenant, pool string) (Access, error) {
+	key := accessKey{userID, claimed.key(), schema.Fold(tenant), schema.Fold(pool)}
 	if a, ok := d.memo.Load(key); ok {
 		return a.(Access), nil
 	}
-	a, err := d.authorize(key.user, key.tenant, key.pool)
+	a, err := d.authorize(key.user, claimed, key.tenant, key.pool)
 	if err != nil {
 		return Access{}, err
 	}
@@ -70,7 +75,7 @@ func (d *Directory) Authorize(userID, tenant, pool string) (Access, error) {
 	return a, nil
 }
 
-func (d *Directory) authorize(userID, tenant, poolName string) (Access, error) {
+func (d *Directory) authorize(userID string, claimed Claimed, tenant, poolName string) (Access, error) {
 	u, ok := d.users[userID]
 	switch {
 	case !ok:
@@ -85,6 +90,7 @@ func (d *Directory) authorize(userID, tenant, poolName string) (Access, error) {
 	if t, ok := d.tenants[tenant]; ok && t.disabled {
 		return Access{}, &DisabledError{"tenant " + tenant, "disabled"}
 	}
+	u = d.with(u, claimed)
 	p, err := d.choose(u, tenant, poolName)
 	if err != nil {
 		return Access{}, err

@@ -39,6 +39,7 @@ type grantee struct{ tenant, kind, name string }
 type tenant struct {
 	id, name string
 	disabled bool
+	issuer   *issuer // nil: only passwords and our own tokens log in
 }
 
 type database struct {
@@ -102,7 +103,7 @@ func (d *Directory) add(o *store.Object) {
 	at := path{text(o.Kind, v, "tenant"), text(o.Kind, v, "name")}
 	switch o.Kind.Name {
 	case "tenant":
-		d.tenants[at.name] = &tenant{o.ID, at.name, truth(o.Kind, v, "disabled")}
+		d.tenants[at.name] = &tenant{o.ID, at.name, truth(o.Kind, v, "disabled"), readIssuer(o)}
 	case "tenant_db":
 		d.dbs[at] = &database{at.name, text(o.Kind, v, "default_schema"), truth(o.Kind, v, "disabled")}
 	case "pool":

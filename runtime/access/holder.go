@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Holder holds the current Directory and what outlives it: the memory of right and of wrong passwords, and
-// when the directory was last known to be what the store has.
+// Holder holds the current Directory and what outlives it: the memory of right and of wrong passwords, the
+// keys of issuers, and when the directory was last known to be what the store has.
 type Holder struct {
 	current   atomic.Pointer[Directory]
 	confirmed atomic.Pointer[time.Time]
@@ -22,9 +22,10 @@ type Holder struct {
 type gate struct {
 	checks  *checks
 	lockout *lockout
+	issuers *issuers
 }
 
-func newGate() *gate { return &gate{newChecks(), newLockout()} }
+func newGate() *gate { return &gate{newChecks(), newLockout(), newIssuers()} }
 
 // NewHolder returns a holder of d.
 func NewHolder(d *Directory) *Holder {
@@ -36,6 +37,7 @@ func NewHolder(d *Directory) *Holder {
 
 // Swap makes d current. Calls that began keep the one they read.
 func (h *Holder) Swap(d *Directory) {
+	h.gate.issuers.keep(d)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.current.Store(d)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/qod-io/qod/engine/store"
+	"github.com/qod-io/qod/runtime/oidc"
 	"github.com/qod-io/qod/schema"
 )
 
@@ -28,6 +29,7 @@ type Login struct {
 const (
 	RealmPassword = "password"
 	RealmToken    = "token"
+	RealmIssuer   = "oidc"
 	RealmSession  = "session" // a bearer
 	RealmHost     = "host"    // whoever runs qod there
 )
@@ -39,6 +41,7 @@ type Refused struct {
 	Realm        string
 	Token        string        // id of the one that was given, if it was right
 	Code         string        // why: unknown_user, password, locked, disabled …
+	Detail       string        // more of that; it may hold what the caller or an issuer sent
 	Wait         time.Duration // that this failure began
 	err          error
 }
@@ -58,7 +61,9 @@ type Principal struct {
 	Realm    string
 	Verifier string    // names that of the password, "" without one
 	Token    string    // id of the token, "" without one
-	Expires  time.Time // of the token; zero: never
+	Issuer   string    // names the settings of the issuer whose token this was, "" without one
+	Claimed  Claimed   // by that token
+	Expires  time.Time // of either token; zero: never
 }
 
 // target splits what the user's name carries off it.
@@ -85,6 +90,9 @@ func (d *Directory) authenticate(ctx context.Context, l Login, g *gate) (Princip
 	l = l.target()
 	if IsToken(l.Password) {
 		return d.redeem(l, time.Now())
+	}
+	if oidc.IsToken(l.Password) {
+		return d.attest(ctx, l, g.issuers)
 	}
 	u := d.find(schema.Fold(l.User), schema.Fold(l.Tenant))
 	phc, known := d.verifier(u)

@@ -15,6 +15,7 @@ type Session struct {
 	User     string    // id
 	Token    string    // id of the personal access token that began it, "" for none
 	Verifier string    // names that of the password that began it, "" for none
+	Issuer   string    // names the settings of the issuer whose token began it, "" for none
 	Issued   time.Time // the first bearer of these; for a session that is known by hearsay, no earlier than that
 }
 
@@ -49,9 +50,8 @@ func newSessions(snap *store.Snapshot) sessions {
 
 // Ended says why the session is over although its bearer has not expired: an *EndedError, or nil.
 func (d *Directory) Ended(s Session) error {
-	cutoff, cut := d.cutoffs[s.User]
 	switch {
-	case d.revoked[s.ID], s.Root != "" && d.revoked[s.Root], cut && !s.Issued.After(cutoff):
+	case d.revoked[s.ID], s.Root != "" && d.revoked[s.Root], d.cut(s.User, s.Issued):
 		return &EndedError{"session_revoked", "the session was revoked"}
 	case s.Token != "":
 		if t, known := d.tokens[s.Token]; !known || !t.Revoked.IsZero() || t.Owner != s.User {
@@ -59,8 +59,16 @@ func (d *Directory) Ended(s Session) error {
 		}
 	case s.Verifier != "" && s.Verifier != d.verifierName(s.User):
 		return &EndedError{"password_changed", "the password was changed"}
+	case s.Issuer != "" && s.Issuer != d.issuerName(s.User):
+		return &EndedError{"issuer_changed", "the tenant trusts another issuer, or trusts it otherwise"}
 	}
 	return nil
+}
+
+// cut reports whether what the user began at that time was ended from outside.
+func (d *Directory) cut(userID string, began time.Time) bool {
+	cutoff, ok := d.cutoffs[userID]
+	return ok && !began.After(cutoff)
 }
 
 // Barred says why the user may not even finish what runs: ErrNoUser, a *DisabledError, or nil.

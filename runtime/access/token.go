@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/qod-io/qod/engine/store"
+	"github.com/qod-io/qod/runtime/oidc"
 	"github.com/qod-io/qod/schema"
 )
 
@@ -53,6 +54,9 @@ func digest(secret string) []byte {
 
 // IsToken reports whether the text has the form of a personal access token.
 func IsToken(text string) bool { return strings.HasPrefix(text, tokenPrefix) }
+
+// LogsIn reports whether a bearer token logs in as a password does: a personal access token, or an issuer's.
+func LogsIn(bearer string) bool { return IsToken(bearer) || oidc.IsToken(bearer) }
 
 // errToken is what is said of a token that is none, whatever is wrong with it.
 var errToken = errors.New("the token is not known here")

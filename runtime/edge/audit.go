@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -71,6 +72,9 @@ func (a *auditor) loggedIn(from string, p access.Principal, session string) {
 	})
 }
 
+// maxDetail bounds, in bytes, what callers and issuers have a say in.
+const maxDetail = 300
+
 func ofToken(id string) string {
 	if id == "" {
 		return ""
@@ -82,7 +86,8 @@ func ofToken(id string) string {
 // people type passwords into the wrong field: what does not look like a name is not kept.
 func (a *auditor) refused(from string, r *access.Refused) {
 	e := Event{
-		User: r.User, Tenant: r.Tenant, Realm: r.Realm, From: from, Action: actionFailure, Code: r.Code, Detail: ofToken(r.Token),
+		User: r.User, Tenant: r.Tenant, Realm: r.Realm, From: from, Action: actionFailure, Code: r.Code,
+		Detail: cmp.Or(ofToken(r.Token), storable(cut(r.Detail, maxDetail))),
 	}
 	key := r.Tenant + "/" + r.User
 	if r.Code == "unknown_user" || r.User == "" {

@@ -34,6 +34,7 @@ type caller struct {
 	token         string // of a session that this call began, for the client to go on with
 	expires       time.Time
 	realm         string
+	claimed       access.Claimed
 	life          access.Session // what the session ends with
 }
 
@@ -63,7 +64,7 @@ func (e *Edge) identify(ctx context.Context, md metadata.MD) (caller, *failure) 
 	case "basic":
 		return e.basic(ctx, md, rest)
 	case "bearer":
-		if access.IsToken(rest) {
+		if access.LogsIn(rest) {
 			return e.login(ctx, md, "", rest)
 		}
 		c, f := e.open(ctx, rest)
@@ -110,8 +111,8 @@ func (e *Edge) login(ctx context.Context, md metadata.MD, user, password string)
 		expires = p.Expires
 	}
 	c, f := e.begin(caller{
-		user: p.UserID, tenant: p.Tenant, pool: p.Pool, expires: expires, realm: p.Realm,
-		life: access.Session{User: p.UserID, Token: p.Token, Verifier: p.Verifier, Issued: now},
+		user: p.UserID, tenant: p.Tenant, pool: p.Pool, expires: expires, realm: p.Realm, claimed: p.Claimed,
+		life: access.Session{User: p.UserID, Token: p.Token, Verifier: p.Verifier, Issuer: p.Issuer, Issued: now},
 	})
 	if f == nil {
 		e.audit.loggedIn(from, p, c.session)
@@ -129,7 +130,8 @@ func (e *Edge) begin(c caller) (caller, *failure) {
 	c.life.ID = c.session
 	b := wire.Bearer{
 		Session: c.session, User: c.user, Tenant: c.tenant, Pool: c.pool, Issued: c.life.Issued, Expires: c.expires,
-		Root: c.life.Root, Token: c.life.Token, Verifier: c.life.Verifier,
+		Root: c.life.Root, Token: c.life.Token, Verifier: c.life.Verifier, Issuer: c.life.Issuer,
+		Roles: c.claimed.Roles, Groups: c.claimed.Groups,
 	}
 	sealed, err := e.keyring().Seal(wire.PurposeBearer, b)
 	if err != nil {
@@ -151,13 +153,16 @@ func (e *Edge) open(ctx context.Context, token string) (caller, *failure) {
 	if !time.Now().Before(b.Expires) {
 		return caller{}, refused("the token expired: log in again")
 	}
-	life := access.Session{ID: b.Session, Root: b.Root, User: b.User, Token: b.Token, Verifier: b.Verifier, Issued: b.Issued}
+	life := access.Session{
+		ID: b.Session, Root: b.Root, User: b.User, Token: b.Token, Verifier: b.Verifier, Issuer: b.Issuer, Issued: b.Issued,
+	}
 	if err := e.directory.Current().Ended(life); err != nil {
 		e.noteEnded(addressOf(ctx), life, err)
 		return caller{}, refused(err.Error())
 	}
 	return caller{
 		session: b.Session, user: b.User, tenant: b.Tenant, pool: b.Pool, expires: b.Expires, realm: access.RealmSession, life: life,
+		claimed: access.Claimed{Roles: b.Roles, Groups: b.Groups},
 	}, nil
 }
 

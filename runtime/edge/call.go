@@ -85,7 +85,7 @@ func (c *call) prepare(ctx context.Context) (f *failure) {
 		return f
 	}
 	var err error
-	if c.access, err = c.edge.directory.Current().Authorize(c.who.user, c.who.tenant, c.who.pool); err != nil {
+	if c.access, err = c.edge.directory.Current().AuthorizeClaimed(c.who.user, c.who.claimed, c.who.tenant, c.who.pool); err != nil {
 		return notAuthorized(err)
 	}
 	if f = c.confirmed(); f != nil {

@@ -21,6 +21,11 @@ type Bearer struct {
 	// password: the session ends with either.
 	Token    string `json:"k,omitempty"`
 	Verifier string `json:"v,omitempty"`
+	// Issuer names the settings of the issuer whose token began the session, which ends with them. Roles and
+	// Groups are what the user holds by that token, beside its own.
+	Issuer string   `json:"a,omitempty"`
+	Roles  []string `json:"o,omitempty"`
+	Groups []string `json:"g,omitempty"`
 }
 
 // Denial says why the guard refused a statement, for the audit.
