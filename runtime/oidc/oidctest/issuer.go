@@ -6,6 +6,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/x509"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -30,6 +31,8 @@ type Issuer struct {
 	URL    string
 	Client *http.Client // trusts its certificate
 
+	Certificate *x509.Certificate // nil without TLS
+
 	mu     sync.Mutex
 	signer jose.SigningKey
 	keys   []jose.JSONWebKey
@@ -49,7 +52,7 @@ func start(t testing.TB, serve func(http.Handler) *httptest.Server) *Issuer {
 	i := &Issuer{asked: map[string]int{}}
 	s := serve(i)
 	t.Cleanup(s.Close)
-	i.URL, i.Client = s.URL, s.Client()
+	i.URL, i.Client, i.Certificate = s.URL, s.Client(), s.Certificate()
 	i.Rotate(t)
 	return i
 }
