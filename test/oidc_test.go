@@ -106,8 +106,10 @@ func TestOIDC(t *testing.T) {
 		}
 	}
 
+	before := s.bearing(t, s.token(t, "sam", owner, nil))
+	before.run(t, "SELECT 1")
 	s.must(t, "session", "revoke", "--user", "sam", "--tenant", "acme")
-	for _, c := range []*client{held, rotated, s.bearing(t, good)} {
+	for _, c := range []*client{held, rotated, before} {
 		c.refused(t, codes.Unauthenticated, atOnce)
 	}
 	later := map[string]any{"iat": time.Now().Add(2 * time.Second).Unix()} // tokens know whole seconds
