@@ -36,7 +36,7 @@ purge: ## end it and remove its data as well
 	@QOD=$(CURDIR)/bin/qod $(DEMO)/run.sh purge
 
 # Packages that link DuckDB, whose threads the race detector cannot see; all others run under it.
-LINKED := ./cmd/... ./runtime/guard ./runtime/node ./test ./test/bench
+LINKED := ./cmd/... ./runtime/guard ./runtime/node ./test ./test/bench ./test/tpch
 PURE    = $(filter-out $(shell $(GO) list -tags $(TAGS) $(LINKED)),$(shell $(GO) list -tags $(TAGS) ./...))
 
 .PHONY: test

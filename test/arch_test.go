@@ -54,7 +54,7 @@ var pinned = map[string][]string{
 	"github.com/jackc/pgx":                  {"engine/store/postgres", "engine/catalog", "test/pgtest", "test"},
 	"k8s.io/client-go":                      {"runtime/kubernetes"},
 	"github.com/hashicorp/terraform-plugin": {"provider"},
-	"github.com/duckdb/":                    {"runtime/node", "runtime/guard"},
+	"github.com/duckdb/":                    {"runtime/node", "runtime/guard", "test/tpch"},
 	"github.com/coreos/go-oidc":             {"runtime/oidc"},
 	"github.com/go-jose/":                   {"runtime/oidc", "runtime/oidc/oidctest"},
 }

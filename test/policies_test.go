@@ -1,18 +1,16 @@
 package test
 
 import (
-	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	duckdb "github.com/duckdb/duckdb-go-bindings"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/qod-io/qod/test/tpch"
 )
 
 // TestPoliciesAreFilteredCopies runs TPC-H and a statement of each syntax as a user under policies, and
@@ -20,7 +18,7 @@ import (
 // same columns come out.
 func TestPoliciesAreFilteredCopies(t *testing.T) {
 	i := install(t, "")
-	i.writeFile(t, "main.qod.hcl", readFile(t, "testdata/policies/main.qod.hcl"))
+	i.writePolicies(t)
 	i.must(t, "apply", "--auto-approve")
 	s := i.serve(t)
 	i.must(t, "load", "tpch", "--sf", "0.01", "acme/tpch")
@@ -29,7 +27,10 @@ func TestPoliciesAreFilteredCopies(t *testing.T) {
 		owner.run(t, "%s", statement)
 	}
 	owner.run(t, "USE copies")
-	statements := tpch(t)
+	statements, err := tpch.Queries(needed(t, "QOD_TEST_EXTENSION_DIR"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for line := range strings.Lines(readFile(t, "testdata/policies/statements.sql")) {
 		if !strings.HasPrefix(line, "--") {
 			statements = append(statements, strings.TrimSpace(line))
@@ -58,6 +59,14 @@ func TestPoliciesAreFilteredCopies(t *testing.T) {
 	}
 	if empty > 2 {
 		t.Errorf("%d statements gave no rows to compare", empty)
+	}
+}
+
+// writePolicies writes the configuration with policies.
+func (i *installation) writePolicies(t testing.TB) {
+	t.Helper()
+	for _, name := range []string{"main.qod.hcl", "policies.qod.hcl"} {
+		i.writeFile(t, name, readFile(t, "testdata/policies/"+name))
 	}
 }
 
@@ -106,50 +115,4 @@ func lines(b arrow.RecordBatch) []string {
 		rows[i] = strings.Join(cells, "|")
 	}
 	return rows
-}
-
-// tpch returns the queries of TPC-H, which DuckDB's extension holds.
-func tpch(t *testing.T) []string {
-	t.Helper()
-	found, err := filepath.Glob(filepath.Join(needed(t, "QOD_TEST_EXTENSION_DIR"), "*", "*", "tpch.duckdb_extension"))
-	if err != nil || len(found) == 0 {
-		t.Fatalf("no tpch extension: %v", err)
-	}
-	var db duckdb.Database
-	var conn duckdb.Connection
-	if duckdb.Open(":memory:", &db) != duckdb.StateSuccess || duckdb.Connect(db, &conn) != duckdb.StateSuccess {
-		t.Fatal("DuckDB does not start")
-	}
-	defer duckdb.Close(&db)
-	defer duckdb.Disconnect(&conn)
-	var out []string
-	for _, sql := range []string{fmt.Sprintf("LOAD '%s'", found[0]), "SELECT query FROM tpch_queries() ORDER BY query_nr"} {
-		out = column(t, conn, sql)
-	}
-	if len(out) != 22 {
-		t.Fatalf("%d queries of TPC-H", len(out))
-	}
-	return out
-}
-
-// column returns the first column of a result that fits in one chunk, if it is text.
-func column(t *testing.T, conn duckdb.Connection, sql string) []string {
-	t.Helper()
-	var result duckdb.Result
-	defer duckdb.DestroyResult(&result)
-	if duckdb.Query(conn, sql, &result) != duckdb.StateSuccess {
-		t.Fatal(duckdb.ResultError(&result))
-	}
-	chunk := duckdb.FetchChunk(result)
-	if chunk.Ptr == nil || duckdb.ColumnType(&result, 0) != duckdb.TypeVarchar {
-		return nil
-	}
-	defer duckdb.DestroyDataChunk(&chunk)
-	cells := unsafe.Slice((*duckdb.StringT)(duckdb.VectorGetData(duckdb.DataChunkGetVector(chunk, 0))),
-		int(duckdb.DataChunkGetSize(chunk)))
-	out := make([]string, len(cells))
-	for i := range cells {
-		out[i] = strings.TrimSuffix(strings.TrimSpace(duckdb.StringTData(&cells[i])), ";")
-	}
-	return out
 }

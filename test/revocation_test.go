@@ -13,7 +13,7 @@ import (
 // acts and at a follower: both refuse within a second of the end of the apply.
 func TestRevocation(t *testing.T) {
 	i := install(t, "")
-	i.writeFile(t, "main.qod.hcl", readFile(t, "testdata/policies/main.qod.hcl"))
+	i.writePolicies(t)
 	i.must(t, "apply", "--auto-approve")
 	acting, follower := i.serve(t), i.serve(t)
 	i.login(t, acting.Flight, "loader").run(t, "CREATE TABLE supplier AS SELECT 1 AS s_nationkey")
