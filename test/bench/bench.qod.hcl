@@ -28,3 +28,32 @@ user "bench" {
   admin    = true
   password = var.password
 }
+
+# Two users to be compared with the administrator: reader may select, and on analyst there are the
+# policies of test/testdata/policies/policies.qod.hcl, which lies beside this file in the run.
+role "reader" {
+  tenant = tenant.acme
+
+  permission {
+    schema     = "main"
+    privileges = ["select"]
+  }
+}
+
+user "reader" {
+  tenant   = tenant.acme
+  roles    = [role.reader]
+  password = var.password
+}
+
+user "analyst" {
+  tenant   = tenant.acme
+  roles    = [role.reader, role.restricted]
+  groups   = [group.staff]
+  password = var.password
+}
+
+pool_grant "readers" {
+  pool = pool.bi
+  role = role.reader
+}

@@ -1,5 +1,6 @@
 // Command bench measures qod: the way through the edge in ratio to a direct connection to the node, both
-// in turns in one run, and how long serve takes to its first answer. It prints tables and judges nothing.
+// in turns in one run, how long serve takes to its first answer, and what permissions and policies cost.
+// It prints tables and judges nothing.
 package main
 
 import (
@@ -25,14 +26,15 @@ const (
 func main() {
 	qod := flag.String("qod", "", "the binary")
 	work := flag.String("work", "", "working directory of an applied and served bench configuration")
+	extensions := flag.String("extensions", "", "directory of DuckDB's extensions")
 	flag.Parse()
-	if err := run(context.Background(), *qod, *work); err != nil {
+	if err := run(context.Background(), *qod, *work, *extensions); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, qod, work string) error {
+func run(ctx context.Context, qod, work, extensions string) error {
 	b, err := open(ctx, qod, work)
 	if err != nil {
 		return err
@@ -53,8 +55,14 @@ func run(ctx context.Context, qod, work string) error {
 	if err := b.memory(); err != nil {
 		return err
 	}
-	return b.starts(ctx)
+	if err := b.starts(ctx); err != nil {
+		return err
+	}
+	return b.permissions(ctx, extensions)
 }
+
+// one is the statement that costs least.
+func one() string { return "SELECT 1" }
 
 // latency compares SELECT 1 on one connection.
 func (b *bench) latency(ctx context.Context) error {
@@ -62,14 +70,19 @@ func (b *bench) latency(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return inTurns("SELECT 1", one, direct, edge)
+}
+
+// inTurns compares the times of small statements of two clients.
+func inTurns(name string, next func() string, first, second *client) error {
 	var all [2][]time.Duration
 	for round := range rounds {
-		for n, c := range []*client{direct, edge} {
+		for n, c := range []*client{first, second} {
 			count := perRound
 			if round == 0 {
 				count += warmUp
 			}
-			times, err := c.times(count)
+			times, err := c.times(count, next)
 			if err != nil {
 				return err
 			}
@@ -81,7 +94,7 @@ func (b *bench) latency(ctx context.Context) error {
 		at   float64
 	}{{"p50", 0.5}, {"p99", 0.99}} {
 		d, e := percentile(all[0], p.at), percentile(all[1], p.at)
-		row("SELECT 1, "+p.name, d.Round(time.Microsecond), e.Round(time.Microsecond), float64(e)/float64(d))
+		row(name+", "+p.name, d.Round(time.Microsecond), e.Round(time.Microsecond), float64(e)/float64(d))
 	}
 	return nil
 }
@@ -120,7 +133,7 @@ func hammer(ctx context.Context, dial func(context.Context) (*client, error), cl
 			return 0, err
 		}
 		defer c.close()
-		if _, err := c.times(20); err != nil {
+		if _, err := c.times(20, one); err != nil {
 			return 0, err
 		}
 		conns[n] = c
@@ -131,7 +144,7 @@ func hammer(ctx context.Context, dial func(context.Context) (*client, error), cl
 	for n, c := range conns {
 		wg.Go(func() {
 			for errs[n] == nil && time.Since(start) < throughput {
-				_, errs[n] = c.times(1)
+				_, errs[n] = c.time(one())
 				counts[n]++
 			}
 		})
