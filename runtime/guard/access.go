@@ -1,10 +1,6 @@
 package guard
 
-import (
-	"slices"
-
-	"github.com/qod-io/qod/runtime/sqltext"
-)
+import "github.com/qod-io/qod/runtime/sqltext"
 
 // action is what has to be done with a reference before the statement may run.
 type action int
@@ -87,8 +83,11 @@ func authorize(a *analysis, s Scope) ([]ruling, *Refusal) {
 	return out, nil
 }
 
-func denied(what, name string) *Refusal {
-	return refuse(NotAuthorized, what+" %q does not exist or you are not authorized", name)
+// denied is the refusal for want of a privilege, which is the same where there is nothing of that name.
+func denied(what, name, privilege string) *Refusal {
+	r := refuse(NotAuthorized, what+" %q does not exist or you are not authorized", name)
+	r.Object, r.Privilege = shorten(name, 64), privilege
+	return r
 }
 
 // authorizeSchema judges a schema, or a catalog, that is named.
@@ -97,7 +96,7 @@ func authorizeSchema(a *analysis, r reference, s Scope) (ruling, *Refusal) {
 	switch a.does() {
 	case CreateSchema, DropSchema:
 		if !s.Rights.holds(r.table.Privilege, schema, every) {
-			return ruling{}, denied("schema", r.table.Schema)
+			return ruling{}, denied("schema", r.table.Schema, r.table.Privilege)
 		}
 		if r.table.Privilege == "drop" && s.Rights.hidesRows(schema) {
 			return ruling{}, refuse(NotAllowed, "schema %q cannot be dropped: policies hide rows in it from you", r.table.Schema)
@@ -106,7 +105,7 @@ func authorizeSchema(a *analysis, r reference, s Scope) (ruling, *Refusal) {
 	}
 	temp := sqltext.Fold(r.table.Catalog) == temporary
 	if schema != "" && !temp && !s.Rights.SeesSchema(schema) {
-		return ruling{}, denied("schema", r.table.Schema)
+		return ruling{}, denied("schema", r.table.Schema, "")
 	}
 	if r.head {
 		return ruling{}, nil
@@ -141,7 +140,7 @@ func authorizeTarget(a *analysis, i int, s Scope) (ruling, *Refusal) {
 		return out, refusal
 	}
 	if name := a.change.rename; name != "" && !s.Rights.holds(all, out.place.schema, sqltext.Fold(name)) {
-		return out, denied("table", name)
+		return out, denied("table", name, all)
 	}
 	if out.policy == nil {
 		return out, nil
@@ -216,7 +215,7 @@ func settle(a *analysis, i int, places []place, s Scope) (ruling, *Refusal) {
 	out := ruling{place: places[0], policy: policies[0]}
 	switch {
 	case granted == 0 || len(s.schemas()) == 1 && !s.Rights.mayAll(needs, places[0]):
-		return out, denied("table", r.table.Name)
+		return out, denied("table", r.table.Name, s.Rights.lacks(needs, places[0]))
 	case policies[0] != nil && policies[0].bad:
 		return out, refuse(NotAuthorized, "table %q cannot be used: a policy on it cannot be applied; "+
 			"ask an administrator", r.table.Name)
@@ -240,6 +239,14 @@ func (a *analysis) creates(i int) bool {
 	return false
 }
 
-func (r *Rights) mayAll(needs []string, p place) bool {
-	return !slices.ContainsFunc(needs, func(one string) bool { return !r.holds(one, p.schema, p.table) })
+func (r *Rights) mayAll(needs []string, p place) bool { return r.lacks(needs, p) == "" }
+
+// lacks returns the first of the privileges that is not granted on the place.
+func (r *Rights) lacks(needs []string, p place) string {
+	for _, one := range needs {
+		if !r.holds(one, p.schema, p.table) {
+			return one
+		}
+	}
+	return ""
 }

@@ -33,6 +33,9 @@ type Refusal struct {
 	// Message says what is not allowed and, where there is one, the way that is. It holds at most a
 	// name of the statement.
 	Message string
+	// Object is what the user may not touch, as the statement names it, and Privilege what is missing for
+	// that; both empty where the refusal is for another reason.
+	Object, Privilege string
 }
 
 func (r *Refusal) Error() string { return r.Message }

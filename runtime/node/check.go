@@ -85,7 +85,7 @@ func guardFault(err error) error {
 			code = codes.InvalidArgument
 		}
 		f := faultf(code, wire.Denied, "%s", refusal.Message)
-		f.denial = &wire.Denial{Code: string(refusal.Code)}
+		f.denial = &wire.Denial{Code: string(refusal.Code), Object: refusal.Object, Privilege: refusal.Privilege}
 		return f
 	}
 	return err
