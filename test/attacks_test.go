@@ -3,40 +3,33 @@ package test
 import (
 	"context"
 	"fmt"
-	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"golang.org/x/tools/txtar"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/qod-io/qod/test/attacks"
 )
 
 // TestAttacks runs the statements of attacks/*.txtar as a user who may see a part of a lake, through a
 // real edge, and looks for what that user may not see in every byte that comes back.
 func TestAttacks(t *testing.T) {
-	i, s := besieged(t)
-	files, err := filepath.Glob("attacks/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no attacks: %v", err)
-	}
+	i, s := besieged(t, binary(t))
 	total := 0
-	for _, file := range files {
-		archive, err := txtar.ParseFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, f := range archive.Files {
-			name := strings.TrimSuffix(filepath.Base(file), ".txtar") + "/" + f.Name
-			t.Run(name, func(t *testing.T) { total += i.attack(t, s, string(f.Data)) })
-		}
+	for _, section := range sections(t) {
+		t.Run(section.Name, func(t *testing.T) {
+			for _, session := range section.Sessions {
+				i.attack(t, s, session)
+				total += len(session)
+			}
+		})
 	}
 	if total < 200 {
 		t.Errorf("%d attacks, want 200 at least", total)
@@ -44,53 +37,56 @@ func TestAttacks(t *testing.T) {
 	i.unharmed(t, s)
 }
 
-// besieged is an installation of attacks/world.
-func besieged(t *testing.T) (*installation, serving) {
+func sections(t *testing.T) []attacks.Section {
+	t.Helper()
+	all, err := attacks.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// besieged is an installation of the world that is attacked, served by the binary.
+func besieged(t *testing.T, bin string) (*installation, serving) {
 	t.Helper()
 	i := install(t, "")
-	i.writeFile(t, "main.qod.hcl", readFile(t, "attacks/world/main.qod.hcl"))
+	i.bin = bin
+	configuration, err := attacks.Configuration()
+	if err != nil {
+		t.Fatal(err)
+	}
+	i.writeFile(t, "main.qod.hcl", configuration)
 	i.must(t, "apply", "--auto-approve")
 	s := i.serve(t)
+	statements, err := attacks.Lake()
+	if err != nil {
+		t.Fatal(err)
+	}
 	owner := i.login(t, s.Flight, "loader")
-	for statement := range strings.SplitSeq(readFile(t, "attacks/world/lake.sql"), ";\n") {
-		if strings.TrimSpace(statement) != "" {
-			owner.run(t, "%s", statement)
-		}
+	for _, statement := range statements {
+		owner.run(t, "%s", statement)
 	}
 	return i, s
 }
 
-// attack runs the blocks of statements in text, each in a session of its own, and returns how many
-// statements there were.
-func (i *installation) attack(t *testing.T, s serving, text string) int {
-	n := 0
-	var c *client
-	var ear *listener
-	for line := range strings.SplitSeq(text, "\n") {
-		if line = strings.TrimSpace(line); line == "" {
-			c = nil
-			continue
+// attack runs statements in a session of their own.
+func (i *installation) attack(t *testing.T, s serving, session []attacks.Attack) {
+	ear := &listener{}
+	c := i.login(t, s.Flight, "analyst", grpc.WithStatsHandler(ear))
+	for _, a := range session {
+		ear.take()
+		rows, err := c.within(time.Minute, a.SQL)
+		if problem := judge(a.Verdict, rows, err); problem != "" {
+			t.Errorf("%.2000s: %s", a.SQL, problem)
 		}
-		verdict, statement, ok := strings.Cut(line, " | ")
-		if !ok {
-			t.Fatalf("no verdict: %s", line)
+		received := ear.take()
+		for _, leak := range attacks.Leaks(received, a.SQL) {
+			t.Errorf("%.2000s: the client received %q", a.SQL, leak)
 		}
-		if c == nil {
-			ear = &listener{}
-			c = i.login(t, s.Flight, "analyst", grpc.WithStatsHandler(ear))
+		if strings.Contains(received, i.root) {
+			t.Errorf("%.2000s: the client received %s", a.SQL, i.root)
 		}
-		ear.reset()
-		sql := expand(t, statement)
-		rows, err := c.within(time.Minute, sql)
-		if problem := judge(verdict, rows, err); problem != "" {
-			t.Errorf("%s: %s", statement, problem)
-		}
-		for _, leak := range ear.leaks(sql, i.root) {
-			t.Errorf("%s: the client received %q", statement, leak)
-		}
-		n++
 	}
-	return n
 }
 
 // within runs a statement to its end.
@@ -129,20 +125,6 @@ func judge(verdict string, rows int64, err error) string {
 // ctxEnded reports whether the client gave up, and not the node.
 func ctxEnded(err error) bool { return strings.Contains(err.Error(), context.DeadlineExceeded.Error()) }
 
-var repetition = regexp.MustCompile(`⟨(\d+) ([^⟩]*)⟩`)
-
-// expand writes out what is between ⟨ and ⟩ as often as the number before it says.
-func expand(t *testing.T, text string) string {
-	return repetition.ReplaceAllStringFunc(text, func(found string) string {
-		part := repetition.FindStringSubmatch(found)
-		n, err := strconv.Atoi(part[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		return strings.Repeat(part[2], n)
-	})
-}
-
 // listener keeps all that a connection receives: messages, headers, trailers and statuses.
 type listener struct {
 	mu       sync.Mutex
@@ -176,38 +158,13 @@ func (l *listener) HandleRPC(_ context.Context, s stats.RPCStats) {
 	}
 }
 
-func (l *listener) reset() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.received.Reset()
-}
-
-var (
-	hiddenText    = regexp.MustCompile(`CANARY[A-Z0-9]*|canary_[a-z_]*|731731\d{4}|root:x:0|qod-cluster-key`)
-	hiddenNumbers = []uint64{7317310001, 7317310002, 7317310011, 7317310012, 7317310013, 7317310099, 7317310111, 7317310112}
-)
-
-// leaks lists what was received of what is hidden and not in the statement itself.
-func (l *listener) leaks(statement, root string) []string {
+// take returns what was received since it was last called.
+func (l *listener) take() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	received := l.received.String()
-	found := hiddenText.FindAllString(received, -1)
-	for _, n := range hiddenNumbers {
-		if strings.Contains(received, littleEndian(n)) {
-			found = append(found, strconv.FormatUint(n, 10))
-		}
-	}
-	if strings.Contains(received, root) {
-		found = append(found, root)
-	}
-	var leaks []string
-	for _, f := range found {
-		if !strings.Contains(statement, f) {
-			leaks = append(leaks, f)
-		}
-	}
-	return leaks
+	l.received.Reset()
+	return received
 }
 
 // unharmed shows that the attacks changed nothing of what they could not see.
@@ -227,13 +184,4 @@ func (i *installation) unharmed(t *testing.T, s serving) {
 			t.Errorf("%s is %s after the attacks, want %s", statement, got, want)
 		}
 	}
-}
-
-// littleEndian is how a number lies in the columns of a result.
-func littleEndian(n uint64) string {
-	var b [8]byte
-	for i := range b {
-		b[i] = byte(n >> (8 * i))
-	}
-	return string(b[:])
 }

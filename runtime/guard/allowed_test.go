@@ -33,21 +33,27 @@ func statements(t testing.TB, name string) []string {
 	return out
 }
 
-// instance is an empty DuckDB.
-func instance(t testing.TB) *parser {
+// instance is a connection to an empty DuckDB.
+func instance(t testing.TB) *parser { return connected(t, empty(t)) }
+
+// empty is an empty DuckDB.
+func empty(t testing.TB) duckdb.Database {
 	t.Helper()
 	var db duckdb.Database
 	if duckdb.Open(":memory:", &db) != duckdb.StateSuccess {
 		t.Fatal("DuckDB does not open")
 	}
+	t.Cleanup(func() { duckdb.Close(&db) })
+	return db
+}
+
+func connected(t testing.TB, db duckdb.Database) *parser {
+	t.Helper()
 	p := &parser{}
 	if duckdb.Connect(db, &p.conn) != duckdb.StateSuccess {
 		t.Fatal("DuckDB does not connect")
 	}
-	t.Cleanup(func() {
-		p.close()
-		duckdb.Close(&db)
-	})
+	t.Cleanup(p.close)
 	return p
 }
 

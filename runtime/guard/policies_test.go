@@ -14,14 +14,19 @@ import (
 	"github.com/qod-io/qod/runtime/wire"
 )
 
-// lake is a DuckDB with a DuckLake of the name "lake" in use.
+// lake is a connection to a DuckDB, which has a DuckLake of the name "lake" in use.
 func lake(t testing.TB, statements ...string) *parser {
+	return lakeIn(t, empty(t), t.TempDir(), statements...)
+}
+
+// lakeIn puts a DuckLake of the name "lake", whose files lie in a directory, into a DuckDB.
+func lakeIn(t testing.TB, db duckdb.Database, dir string, statements ...string) *parser {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(os.Getenv("QOD_TEST_EXTENSION_DIR"), "*", "*", "ducklake.duckdb_extension"))
 	if err != nil || len(found) == 0 {
 		t.Fatal("QOD_TEST_EXTENSION_DIR has no VERSION/PLATFORM/ducklake.duckdb_extension")
 	}
-	p, dir := instance(t), t.TempDir()
+	p := connected(t, db)
 	run(t, p, append([]string{"LOAD '" + found[0] + "'",
 		fmt.Sprintf("ATTACH 'ducklake:%s' AS lake (DATA_PATH '%s')", filepath.Join(dir, "m.db"), filepath.Join(dir, "data")),
 		"USE lake"}, statements...)...)
