@@ -100,7 +100,7 @@ user "bob" {
 // samples has a line for each attribute and block of each kind: a kind that gains one without a line here
 // fails the matrix.
 func samples() map[string]map[string]sample {
-	description := sample{A: `"first"`, B: `"second, with a \"quote\" and $${not} a template"`}
+	description := descriptions()
 	disabled := sample{A: `false`, B: `true`}
 	name := sample{A: `"odd-1"`, B: `"odd_2"`, Required: true}
 	tenant := sample{A: `"acme"`, B: `"other"`, Required: true}
@@ -132,21 +132,7 @@ func samples() map[string]map[string]sample {
 			"session_idle_timeout": {A: `"10m"`, B: `"0s"`},
 			"nodes":                {A: "dual = 0", B: "dual = 1"},
 		},
-		"role": {
-			"tenant": tenant, "name": name, "description": description,
-			"permission": {
-				A: `privileges = ["all"]`,
-				B: "catalog = \"lake\"\n    schema = \"main\"\n    table = \"Orders\"\n    privileges = [\"select\", \"insert\"]",
-			},
-			"row_policy": {
-				A: "table = \"orders\"\n    predicate = \"region = 'EU'\"",
-				B: "catalog = \"lake\"\n    schema = \"main\"\n    table = \"*\"\n    predicate = \"owner = current_user AND note <> '$${x}'\"",
-			},
-			"column_policy": {
-				A: "table = \"orders\"\n    column = \"price\"\n    action = \"deny\"",
-				B: "table = \"orders\"\n    column = \"price\"\n    action = \"mask\"\n    expression = \"round(price, -2)\"",
-			},
-		},
+		"role": roleSamples(),
 		"group": {
 			"tenant": {A: `"acme"`, B: `"other"`, Required: true}, "name": name, "description": description,
 			"roles": {A: `["reader"]`, B: `["qod:writer", "reader"]`},
@@ -171,6 +157,29 @@ func samples() map[string]map[string]sample {
 			"user":   {A: `"ana"`, B: `"bob"`, Required: true},
 			"group":  {A: `"staff"`, B: `"guests"`, Required: true, Apart: true, With: map[string]string{"user": ""}},
 			"role":   {A: `"reader"`, B: `"writer"`, Required: true, Apart: true, With: map[string]string{"user": ""}},
+		},
+	}
+}
+
+func descriptions() sample {
+	return sample{A: `"first"`, B: `"second, with a \"quote\" and $${not} a template"`}
+}
+
+func roleSamples() map[string]sample {
+	return map[string]sample{
+		"tenant": {A: `"acme"`, B: `"other"`, Required: true}, "name": {A: `"odd-1"`, B: `"odd_2"`, Required: true},
+		"description": descriptions(),
+		"permission": {
+			A: `privileges = ["all"]`,
+			B: "catalog = \"lake\"\n    schema = \"main\"\n    table = \"Orders\"\n    privileges = [\"select\", \"insert\"]",
+		},
+		"row_policy": {
+			A: "table = \"orders\"\n    predicate = \"region = 'EU'\"",
+			B: "catalog = \"lake\"\n    schema = \"main\"\n    table = \"*\"\n    predicate = \"owner = current_user AND note <> '$${x}'\"",
+		},
+		"column_policy": {
+			A: "table = \"orders\"\n    column = \"price\"\n    action = \"deny\"",
+			B: "table = \"orders\"\n    column = \"price\"\n    action = \"mask\"\n    expression = \"round(price, -2)\"",
 		},
 	}
 }
