@@ -4,6 +4,7 @@ package test
 import (
 	"encoding/json"
 	"go/ast"
+	"go/build/constraint"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -12,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/qod-io/qod/engine/crash"
 )
@@ -197,6 +200,40 @@ func TestCrashPointsAreListed(t *testing.T) {
 	slices.Sort(listed)
 	if !slices.Equal(slices.Compact(called), listed) {
 		t.Errorf("called %v, listed %v", called, listed)
+	}
+}
+
+// A build tag that takes a protection away is in these files, and no build script names it.
+func TestDangerousBuildTags(t *testing.T) {
+	allowed := map[string][]string{
+		"crashpoints": {"../engine/catalog/crash_test.go", "../engine/crash/off.go", "../engine/crash/on.go"},
+		"noguard":     {"../runtime/node/judge.go", "../runtime/node/judge_off.go"},
+	}
+	found := map[string][]string{}
+	walkSource(t, func(path string, _ *token.FileSet, f *ast.File) {
+		for _, group := range f.Comments {
+			for _, comment := range group.List {
+				expr, err := constraint.Parse(comment.Text)
+				if err != nil {
+					continue
+				}
+				expr.Eval(func(tag string) bool {
+					if _, dangerous := allowed[tag]; dangerous {
+						found[tag] = append(found[tag], filepath.ToSlash(path))
+					}
+					return false
+				})
+			}
+		}
+	})
+	if diff := cmp.Diff(allowed, found); diff != "" {
+		t.Errorf("files with dangerous tags (-allowed +found):\n%s", diff)
+	}
+	makefile := readFile(t, "../Makefile")
+	for tag := range allowed {
+		if strings.Contains(makefile, tag) {
+			t.Errorf("the Makefile builds with %s", tag)
+		}
 	}
 }
 

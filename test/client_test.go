@@ -26,8 +26,14 @@ type client struct {
 // login connects to an address and logs in as a user of the quickstart.
 func (i *installation) login(t testing.TB, address, user string, options ...grpc.DialOption) *client {
 	t.Helper()
+	return i.loginAs(t, address, user+"@acme/bi", secrets[user+"_password"], options...)
+}
+
+// loginAs is login as any user of any pool.
+func (i *installation) loginAs(t testing.TB, address, user, password string, options ...grpc.DialOption) *client {
+	t.Helper()
 	c := i.dial(t, address, options...)
-	ctx, err := c.Client.Client.AuthenticateBasicToken(t.Context(), user+"@acme/bi", secrets[user+"_password"])
+	ctx, err := c.Client.Client.AuthenticateBasicToken(t.Context(), user, password)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func (s *server) check(ctx context.Context, c *call, sql string, prepared bool, 
 	if err != nil {
 		return statement{}, err
 	}
-	st, err := s.guard.Check(ctx, sql, guard.Scope{
+	st, err := s.judge(ctx, sql, guard.Scope{
 		Catalog: s.cfg.Lake.Name, Path: m.path, Temporary: m.temporary, Rights: rights, Prepared: prepared,
 	})
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	duck "github.com/duckdb/duckdb-go-bindings"
 	"google.golang.org/grpc/codes"
 
-	"github.com/qod-io/qod/runtime/guard"
 	"github.com/qod-io/qod/runtime/wire"
 )
 
@@ -52,7 +51,7 @@ func (c *conn) prepareChecked(ctx context.Context, st statement) (*cursor, error
 	if err != nil {
 		return nil, err
 	}
-	if kind := duck.PreparedStatementType(q.stmt); !guard.Matches(st.Statement, kind) {
+	if kind := duck.PreparedStatementType(q.stmt); !agreed(st.Statement, kind) {
 		q.close()
 		return nil, faultf(codes.PermissionDenied, wire.Denied,
 			"the statement was checked as %s, and the engine takes it for another kind (%d)", st.Kind, kind)
