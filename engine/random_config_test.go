@@ -240,6 +240,7 @@ func texts() []string {
 		`"q"\%2F@corp.com`, "${x}%{y}@corp.com", "a.b@x.org", "main", "local", "ducklake", "1GiB", "512MiB", "2048MB", "30m", "90s", "0s", "1h",
 		"", " ", "two\nlines", "tab\t", "$${x}", "%", "ends with $", "日本語", "\u200b", "#//", "null", "true", "1e3", "<<EOT\nx\nEOT\n", "\x01",
 		"swordfish", "open sesame", "$argon2id$v=19$m=65536,t=3,p=4$c2FsdHNhbHQ$aGFzaA", "$argon2id$v=19$m=65536,t=3,p=4$c2FsdHNhbHQ$b3RoZXI", "*",
+		"https://login.corp.com/${x}/é", "http://127.0.0.1:5556/dex",
 	}
 }
 
@@ -276,34 +277,33 @@ func (s *sketch) mayHide(a *schema.Attr) bool {
 	return s.secretive && a.Type == cty.String && !a.Secret && len(a.OneOf) == 0 && (a.Check == nil || a.Check(cty.StringVal(secretWords+"1")) == nil)
 }
 
+// value is one that the attribute takes.
 func (s *sketch) value(a *schema.Attr) cty.Value {
-	fits := func(v cty.Value) bool { return a.Check == nil || a.Check(v) == nil }
+	for range 10_000 {
+		if v := s.any(a); a.Check == nil || a.Check(v) == nil {
+			return v
+		}
+	}
+	panic("no value of texts and numbers fits " + a.Name)
+}
+
+func (s *sketch) any(a *schema.Attr) cty.Value {
 	candidates := texts()
 	if len(a.OneOf) > 0 {
 		candidates = a.OneOf
 	}
+	text := func() cty.Value { return cty.StringVal(candidates[s.IntN(len(candidates))]) }
 	switch {
+	case a.Set() && s.one(2):
+		return cty.SetVal([]cty.Value{text(), text()})
 	case a.Set():
-		list := []cty.Value{cty.StringVal(candidates[s.IntN(len(candidates))])}
-		if s.one(2) {
-			list = append(list, cty.StringVal(candidates[s.IntN(len(candidates))]))
-		}
-		return cty.SetVal(list)
+		return cty.SetVal([]cty.Value{text()})
 	case a.Type == cty.Bool:
 		return cty.BoolVal(s.one(2))
 	case a.Type == cty.Number:
-		for {
-			v := cty.NumberIntVal([]int64{0, 1, 2, 7, 64, 1 << 53, 1<<53 - 1}[s.IntN(7)])
-			if fits(v) {
-				return v
-			}
-		}
+		return cty.NumberIntVal([]int64{0, 1, 2, 7, 64, 1 << 53, 1<<53 - 1}[s.IntN(7)])
 	}
-	for {
-		if v := cty.StringVal(candidates[s.IntN(len(candidates))]); fits(v) {
-			return v
-		}
-	}
+	return text()
 }
 
 // writeBlock writes no block, or some, with values that the kind takes.

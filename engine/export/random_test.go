@@ -29,7 +29,7 @@ func (g *generator) odd() []string {
 		fmt.Sprintf("n%d", n), fmt.Sprintf("a-b_%d", n), fmt.Sprintf("o'neil.%d@corp.com", n), fmt.Sprintf("${x}%%{y}%d@corp.com", n),
 		fmt.Sprintf(`"q"\%d@corp.com`, n), fmt.Sprintf("naïve%d@corp.com", n), "local", "ducklake", "1GiB", "512MiB", "30m", "0s", "all", "*",
 		"", " ", "two\nlines", "tab\t", "$${x}", "$", "%", "%%{if}", "ends with $", `back\slash`, "日本語", "\u200b", "#//", "null", "true", "1e3",
-		"<<EOT\nx\nEOT\n", "\x01", "a.b/c:d%", "$argon2id$v=19$m=65536,t=3,p=4$c2FsdHNhbHQ$aGFzaA", "password",
+		"<<EOT\nx\nEOT\n", "\x01", "a.b/c:d%", "https://login.corp.com/${x}/é", "$argon2id$v=19$m=65536,t=3,p=4$c2FsdHNhbHQ$aGFzaA", "password",
 	}, g.more...)
 }
 
@@ -38,11 +38,11 @@ func (g *generator) value(k *schema.Kind, a *schema.Attr, tenant string) cty.Val
 	switch {
 	case a.Set():
 		n := g.IntN(4)
-		if n == 0 {
-			return cty.SetValEmpty(cty.String)
+		if none := cty.SetValEmpty(cty.String); n == 0 && ok(none) {
+			return none
 		}
 		var items []cty.Value
-		for range n {
+		for range max(n, 1) {
 			items = append(items, cty.StringVal(g.text(a, tenant, func(v cty.Value) bool { return ok(cty.SetVal([]cty.Value{v})) })))
 		}
 		return cty.SetVal(items)
