@@ -22,7 +22,7 @@ func newAudit(a *app) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	user := userFlag(cmd)
-	tenant := tenantFlag(cmd)
+	tenant := cmd.Flags().String("tenant", "", "of this `TENANT`")
 	action := flags.String("action", "", "only this `ACTION`, as auth.login, or all that begin with it, as auth")
 	since := flags.String("since", "", "only what came after this `TIME`, as 24h, 7d or 2026-01-31T08:00:00Z")
 	limit := flags.Int("limit", 100, "show at most `N`; 0: all")

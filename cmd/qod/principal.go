@@ -78,7 +78,7 @@ func userFlag(cmd *cobra.Command) *string {
 
 // tenantFlag adds the flag that tells users of one name apart.
 func tenantFlag(cmd *cobra.Command) *string {
-	return cmd.Flags().String("tenant", "", "of this `TENANT`")
+	return cmd.Flags().String("tenant", "", tenantUsage)
 }
 
 // caused is an event that whoever runs this command causes to a user.
