@@ -57,9 +57,6 @@ func (a *app) runNode(ctx context.Context, id string) error {
 	if cfg.ID != id {
 		return fmt.Errorf("configuration is of node %s, not of %s", cfg.ID, id)
 	}
-	if err := node.Confine(cfg.MemoryBytes); err != nil {
-		return err
-	}
 	f := os.NewFile(listenerDescriptor, "listener")
 	if f == nil {
 		return errors.New("no listener on descriptor 4: nodes are started by serve and apply")
