@@ -195,14 +195,13 @@ func (a *app) writeDocument(d *export.Document, inJSON bool, out string) error {
 		return err
 	}
 	directory := strings.HasSuffix(out, string(filepath.Separator))
-	out = a.paths.file(out)
-	if info, err := os.Stat(out); err == nil && info.IsDir() || directory {
-		if err := os.MkdirAll(out, 0o755); err != nil {
+	if info, err := os.Stat(a.paths.file(out)); err == nil && info.IsDir() || directory {
+		if err := os.MkdirAll(a.paths.file(out), 0o755); err != nil {
 			return fmt.Errorf("export: %w", err)
 		}
 		out = filepath.Join(out, name)
 	}
-	f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := os.OpenFile(a.paths.file(out), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("%s exists, and is not overwritten: name another file", out)
 	}
