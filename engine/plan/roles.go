@@ -35,12 +35,19 @@ type Roles struct {
 func (r Roles) Warnings() []Problem {
 	j := newJudge(r)
 	var out []Problem
+	unheld := 0
 	for _, o := range r.Written {
 		w, ok := j.roles[o.Addr()]
 		if !ok {
 			continue
 		}
 		w.from = &o
+		if len(w.holders) == 0 {
+			unheld++
+		}
+		if unheld > unheldTold && len(w.holders) == 0 {
+			continue
+		}
 		told := map[string]bool{}
 		for _, rule := range w.rules(o) {
 			for _, p := range j.names(w, rule) {
@@ -53,8 +60,15 @@ func (r Roles) Warnings() []Problem {
 		out = append(out, j.held(w)...)
 		out = append(out, j.contradictions(w)...)
 	}
+	if more := unheld - unheldTold; more > 0 {
+		out = append(out, Problem{Warning: true, Summary: fmt.Sprintf("nobody holds %d more roles", more),
+			Detail: "What they say concerns nobody, and is not judged further."})
+	}
 	return out
 }
+
+// unheldTold is how many roles without holders are told one by one: an estate may have thousands.
+const unheldTold = 5
 
 // Specific reports which databases of the tenant have to be seen to judge a role: those that its rules name
 // something in.

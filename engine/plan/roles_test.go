@@ -265,3 +265,20 @@ func TestSpecificDatabases(t *testing.T) {
 		}
 	}
 }
+
+// Thousands of roles without holders are told in a few words.
+func TestManyRolesWithoutHolders(t *testing.T) {
+	role, _ := schema.Lookup("role")
+	r := plan.Roles{}
+	for i := range 40 {
+		v := role.Empty().AsValueMap()
+		v["tenant"], v["name"] = cty.StringVal("acme"), cty.StringVal(fmt.Sprintf("r%d", i))
+		o := schema.Object{Kind: role, Value: cty.ObjectVal(v), Address: fmt.Sprintf("role.r%d", i)}
+		r.Written = append(r.Written, o)
+		r.After = append(r.After, plan.Standing{ID: o.Address, Kind: role, Spec: o.Value})
+	}
+	warnings := r.Warnings()
+	if n := len(warnings); n != 6 || warnings[n-1].Summary != "nobody holds 35 more roles" {
+		t.Errorf("%d warnings: %+v", n, warnings)
+	}
+}
