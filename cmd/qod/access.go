@@ -31,7 +31,8 @@ func newAccess(a *app) *cobra.Command {
 		Short: "Explain what a user may do, and why",
 		Long: "access says which roles a user holds and through which groups, which pools it may connect to, what its roles\n" +
 			"allow, and which policies restrict it, as stored. With --on it says of each privilege on a table why it is allowed\n" +
-			"or not. It names the places in the configuration where that is here. USER may be an address, as in user.acme/ana.",
+			"or not. It names the places in the configuration where that is here. USER may be TENANT/NAME\n" +
+			"or an address, as in user.acme/ana.",
 		Example: "  qod access ana\n  qod access ana --on main.orders\n  qod access ann@corp.com --tenant acme --json",
 		Args:    cobra.ExactArgs(1), ValidArgsFunction: a.completeUsers,
 	}
@@ -53,10 +54,11 @@ func newAccess(a *app) *cobra.Command {
 
 // askFor reads a user's name or address.
 func askFor(user string, q *access.Question) error {
-	q.User = user
 	if !strings.HasPrefix(user, "user.") {
+		q.Tenant, q.User = splitUser(user, q.Tenant)
 		return nil
 	}
+	q.User = user
 	kind, _ := schema.Lookup("user")
 	addr, err := kind.ParseKey(strings.TrimPrefix(user, "user."))
 	if err != nil {
