@@ -41,15 +41,14 @@ func (r Roles) Warnings() []Problem {
 		if !ok {
 			continue
 		}
-		w.from = &o
+		w.from, w.written = &o, rulesOf(o)
 		if len(w.holders) == 0 {
-			unheld++
-		}
-		if unheld > unheldTold && len(w.holders) == 0 {
-			continue
+			if unheld++; unheld > unheldTold {
+				continue
+			}
 		}
 		told := map[string]bool{}
-		for _, rule := range w.rules(o) {
+		for _, rule := range w.written {
 			for _, p := range j.names(w, rule) {
 				if !told[p.Summary] { // a table that is not there is missed once
 					out = append(out, p)
@@ -74,13 +73,13 @@ const unheldTold = 5
 // something in.
 func Specific(o schema.Object, databases []Standing) []string {
 	var ids []string
-	r := &heldRole{tenant: textOf(o.Value, "tenant")}
-	for _, rule := range r.rules(o) {
+	tenant := textOf(o.Value, "tenant")
+	for _, rule := range rulesOf(o) {
 		if rule.schema == schema.Any && rule.table == schema.Any {
 			continue
 		}
 		for _, db := range databases {
-			if textOf(db.Spec, "tenant") == r.tenant && rule.means(textOf(db.Spec, "name")) {
+			if textOf(db.Spec, "tenant") == tenant && rule.means(textOf(db.Spec, "name")) {
 				ids = append(ids, db.ID)
 			}
 		}
@@ -118,6 +117,7 @@ type heldRole struct {
 	all       []rule
 	holders   []*holder
 	from      *schema.Object // in the configuration
+	written   []rule         // what it says there
 }
 
 // holder is a user that is subject to its roles.
@@ -147,8 +147,9 @@ func newJudge(r Roles) *judge {
 		case "group":
 			groups[o.Kind.Addr(o.Spec)] = texts(o.Spec.GetAttr("roles"))
 		case "role":
-			w := &heldRole{addr: o.Kind.Addr(o.Spec), tenant: tenant, sensitive: o.Sensitive}
-			w.all = w.rules(schema.Object{Kind: o.Kind, Value: o.Spec})
+			w := &heldRole{
+				addr: o.Kind.Addr(o.Spec), tenant: tenant, sensitive: o.Sensitive, all: rulesOf(schema.Object{Kind: o.Kind, Value: o.Spec}),
+			}
 			j.roles[w.addr] = w
 		}
 	}
@@ -191,8 +192,8 @@ func (w *heldRole) reads() []rule {
 	return out
 }
 
-// rules reads the blocks of a role. Their paths lead to the blocks as they are written.
-func (w *heldRole) rules(o schema.Object) []rule {
+// rulesOf reads the blocks of a role. Their paths lead to the blocks as they are written.
+func rulesOf(o schema.Object) []rule {
 	var out []rule
 	for i := range o.Kind.Blocks {
 		b := &o.Kind.Blocks[i]
@@ -342,7 +343,7 @@ func (j *judge) held(w *heldRole) []Problem {
 		}}
 	}
 	var out []Problem
-	for _, r := range w.rules(*w.from) {
+	for _, r := range w.written {
 		if !r.policy() || slices.ContainsFunc(w.holders, func(h *holder) bool { return slices.ContainsFunc(h.reads, r.meets) }) {
 			continue
 		}
@@ -375,7 +376,7 @@ func (j *judge) contradictions(w *heldRole) []Problem {
 
 func (w *heldRole) against(other *heldRole, h *holder, told map[string]bool) []Problem {
 	var out []Problem
-	for i, a := range w.rules(*w.from) {
+	for i, a := range w.written {
 		for k, b := range other.all {
 			if a.column == "" || a.column != b.column || !a.meets(b) || a.deny == b.deny && a.mask == b.mask || other == w && k < i {
 				continue
