@@ -13,6 +13,7 @@ import (
 
 	"github.com/qod-io/qod/engine/store"
 	"github.com/qod-io/qod/runtime/oidc"
+	"github.com/qod-io/qod/runtime/sqltext"
 	"github.com/qod-io/qod/schema"
 )
 
@@ -184,24 +185,15 @@ func (d *Directory) vouched(token *oidc.Token, tenantName string) (t *tenant, co
 }
 
 // member returns the tenant's user of that name. It is never a system administrator: those belong to no tenant.
+// What tokens name is folded from A to Z only. Folding all letters would make one name of several, among which
+// people choose theirs at the issuer: with a Kelvin sign for the k, or a dotted capital for the i.
 func (d *Directory) member(t *tenant, name string) *user {
-	for _, u := range d.names[lower(name)] {
+	for _, u := range d.names[sqltext.Fold(name)] {
 		if !u.system && u.tenant == t.name {
 			return u
 		}
 	}
 	return nil
-}
-
-// lower folds A to Z only. Folding all letters would make one name of several, among which people choose
-// theirs at the issuer: with a Kelvin sign for the k, or a dotted capital for the i.
-func lower(name string) string {
-	return strings.Map(func(r rune) rune {
-		if 'A' <= r && r <= 'Z' {
-			return r + 'a' - 'A'
-		}
-		return r
-	}, name)
 }
 
 // Claimed are the roles and groups that a user holds by its token, beside its own.
@@ -223,7 +215,7 @@ func (d *Directory) claimed(t *tenant, claims oidc.Claims) (Claimed, bool) {
 		}
 		names := claims.List(*claim)
 		for i := range names {
-			names[i] = lower(names[i])
+			names[i] = sqltext.Fold(names[i])
 		}
 		slices.Sort(names)
 		return slices.Compact(names)

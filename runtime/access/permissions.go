@@ -181,6 +181,6 @@ func namesPrincipal(sql string) bool {
 		return true
 	}
 	return slices.ContainsFunc(tokens, func(t sqltext.Token) bool {
-		return t.Is("current_user") || t.Is("current_tenant") || t.Is("current_roles") || t.Is("current_groups")
+		return slices.ContainsFunc(wire.PrincipalWords(), t.Is)
 	})
 }

@@ -72,15 +72,15 @@ func principal(text string, who *wire.Principal) (string, bool) {
 		}
 		value := ""
 		switch name := sqltext.Fold(t.Text); {
-		case name != "current_user" && name != "current_tenant" && name != "current_roles" && name != "current_groups":
+		case !slices.Contains(wire.PrincipalWords(), name):
 			continue
 		case who == nil:
 			return "", false
-		case name == "current_user":
+		case name == wire.CurrentUser:
 			value = literal(who.User)
-		case name == "current_tenant":
+		case name == wire.CurrentTenant:
 			value = literal(who.Tenant)
-		case name == "current_roles":
+		case name == wire.CurrentRoles:
 			value = literals(who.Roles)
 		default:
 			value = literals(who.Groups)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/qod-io/qod/runtime/sqltext"
 	"github.com/qod-io/qod/runtime/wire"
+	"github.com/qod-io/qod/schema"
 )
 
 // Rights is a permission set made ready for one catalog. It does not change and may be shared.
@@ -25,16 +26,13 @@ type grant struct {
 	privileges []string
 }
 
-// privileges are all that there are.
-var privileges = []string{"select", "insert", "update", "delete", "create", "alter", "drop"}
-
 // all is every privilege.
-const all = "all"
+const all = schema.AllPrivileges
 
 // pattern names tables: a schema and a table in folded form, or every for all.
 type pattern struct{ schema, table string }
 
-const every = "*"
+const every = schema.Any
 
 func newPattern(schema, table string) pattern {
 	return pattern{schema: sqltext.Fold(schema), table: sqltext.Fold(table)}
@@ -122,21 +120,16 @@ func (r *Rights) full() bool {
 }
 
 // holds reports whether the privilege is granted on the table, or with table "*" on all of the schema.
-func (r *Rights) holds(privilege, schema, table string) bool {
+func (r *Rights) holds(privilege, in, table string) bool {
 	if r.admin || slices.ContainsFunc(r.grants, func(g grant) bool {
-		return g.covers(schema, table) && g.allows(privilege)
+		return g.covers(in, table) && g.allows(privilege)
 	}) {
 		return true
 	}
 	if privilege != all {
 		return false
 	}
-	for _, one := range privileges {
-		if !r.holds(one, schema, table) {
-			return false
-		}
-	}
-	return true
+	return r.lacks(schema.Privileges(), place{schema: in, table: table}) == ""
 }
 
 // protection is all that policies say about one table.

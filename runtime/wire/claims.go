@@ -78,7 +78,20 @@ type ColumnPolicy struct {
 	Expression string `json:"expression,omitempty"` // empty: denied
 }
 
-// Principal is whom predicates mean by current_user, current_tenant, current_roles and current_groups.
+// The words by which predicates mean a part of the Principal.
+const (
+	CurrentUser   = "current_user"
+	CurrentTenant = "current_tenant"
+	CurrentRoles  = "current_roles"
+	CurrentGroups = "current_groups"
+)
+
+// PrincipalWords lists them.
+func PrincipalWords() []string {
+	return []string{CurrentUser, CurrentTenant, CurrentRoles, CurrentGroups}
+}
+
+// Principal is whom predicates are evaluated for.
 type Principal struct {
 	User   string   `json:"user"`
 	Tenant string   `json:"tenant"`
