@@ -40,6 +40,15 @@ func accounts(snap *store.Snapshot) []account {
 	return all
 }
 
+// accountsByID are the users of a snapshot by their ids.
+func accountsByID(snap *store.Snapshot) map[string]account {
+	all := map[string]account{}
+	for _, u := range accounts(snap) {
+		all[u.id] = u
+	}
+	return all
+}
+
 // accountOf returns the user that an argument names, as ana or acme/ana.
 func accountOf(snap *store.Snapshot, arg, tenant string) (account, error) {
 	tenant, name := splitUser(arg, tenant)

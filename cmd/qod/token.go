@@ -43,15 +43,11 @@ func newTokenCreate(a *app) *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("--expires: %w", err)
 		}
-		w, err := a.openState(cmd.Context(), openOptions{write: true})
+		w, snap, err := a.openSnapshot(cmd.Context(), openOptions{write: true})
 		if err != nil {
 			return err
 		}
 		defer w.Close()
-		snap, err := w.store.Snapshot(cmd.Context())
-		if err != nil {
-			return err
-		}
 		u, err := accountOf(snap, args[0], *tenant)
 		if err != nil {
 			return err
@@ -100,15 +96,11 @@ func newTokenList(a *app) *cobra.Command {
 	asJSON := cmd.Flags().Bool("json", false, "print JSON")
 	tenant := tenantFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		w, err := a.openState(cmd.Context(), openOptions{})
+		w, snap, err := a.openSnapshot(cmd.Context(), openOptions{})
 		if err != nil {
 			return err
 		}
 		defer w.Close()
-		snap, err := w.store.Snapshot(cmd.Context())
-		if err != nil {
-			return err
-		}
 		owner := ""
 		if len(args) == 1 {
 			u, err := accountOf(snap, args[0], *tenant)
@@ -124,15 +116,15 @@ func newTokenList(a *app) *cobra.Command {
 
 // tokensOf lists the tokens of an owner, or of a tenant's users, or all, newest first.
 func tokensOf(snap *store.Snapshot, owner, tenant string, now time.Time) []tokenJSON {
-	all := accounts(snap)
+	owners := accountsByID(snap)
 	list := []tokenJSON{}
 	for _, t := range snap.Tokens {
-		i := slices.IndexFunc(all, func(u account) bool { return u.id == t.Owner })
-		if i < 0 || owner != "" && owner != t.Owner || tenant != "" && all[i].tenant != tenant {
+		u, ok := owners[t.Owner]
+		if !ok || owner != "" && owner != t.Owner || tenant != "" && u.tenant != tenant {
 			continue
 		}
 		row := tokenJSON{
-			ID: t.ID, User: all[i].name, Tenant: all[i].tenant, Name: t.Name, Created: t.Created, Expires: t.Expires, State: "good",
+			ID: t.ID, User: u.name, Tenant: u.tenant, Name: t.Name, Created: t.Created, Expires: t.Expires, State: "good",
 		}
 		switch {
 		case !t.Revoked.IsZero():
@@ -172,15 +164,11 @@ func newTokenRevoke(a *app) *cobra.Command {
 		Example: "  qod token revoke k3v5zq2m7xwa",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			w, err := a.openState(cmd.Context(), openOptions{write: true})
+			w, snap, err := a.openSnapshot(cmd.Context(), openOptions{write: true})
 			if err != nil {
 				return err
 			}
 			defer w.Close()
-			snap, err := w.store.Snapshot(cmd.Context())
-			if err != nil {
-				return err
-			}
 			var errs []error
 			for _, id := range args {
 				errs = append(errs, a.revokeToken(cmd, w, snap, id))
@@ -198,12 +186,7 @@ func (a *app) revokeToken(cmd *cobra.Command, w *world, snap *store.Snapshot, id
 	if i < 0 {
 		return fmt.Errorf("there is no token with the ID %s: qod token list shows them", id)
 	}
-	var u account
-	for _, one := range accounts(snap) {
-		if one.id == snap.Tokens[i].Owner {
-			u = one
-		}
-	}
+	u := accountsByID(snap)[snap.Tokens[i].Owner]
 	if err := w.postgres.RevokeToken(cmd.Context(), id, time.Now(), caused("token.revoke", "token "+id, u, "of user "+u.String())); err != nil {
 		return err
 	}

@@ -89,6 +89,20 @@ func (a *app) openState(ctx context.Context, o openOptions) (*world, error) {
 	return w, nil
 }
 
+// openSnapshot is openState for commands that work on what the store has now.
+func (a *app) openSnapshot(ctx context.Context, o openOptions) (*world, *store.Snapshot, error) {
+	w, err := a.openState(ctx, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	snap, err := w.store.Snapshot(ctx)
+	if err != nil {
+		w.Close()
+		return nil, nil, err
+	}
+	return w, snap, nil
+}
+
 // imagine makes a world in which nothing exists yet.
 func imagine(w *world) (*world, error) {
 	key := make([]byte, store.MasterKeySize)
