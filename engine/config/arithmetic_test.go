@@ -62,14 +62,7 @@ func TestInfiniteNumbers(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Chdir(t.TempDir())
-			for file, text := range tt.files {
-				put(t, ".", file, text)
-			}
-			put(t, ".", "main.qod.hcl", base)
-			c, diags := config.Load(".")
-			d, more := c.Evaluate(config.Inputs{Given: tt.given})
-			got := render(t, append(diags, more...), d.Files())
+			got := complaints(t, base, tt.files, tt.given)
 			if !strings.Contains(got, tt.at) || !strings.Contains(got, tt.want) || strings.Contains(got, "anic") {
 				t.Errorf("want %q and %q, got %s", tt.at, tt.want, got)
 			}

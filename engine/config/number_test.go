@@ -32,19 +32,25 @@ func TestNumbersOutOfRange(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Chdir(t.TempDir())
-			for file, text := range tt.files {
-				put(t, ".", file, text)
-			}
-			put(t, ".", "main.qod.hcl", base)
-			c, diags := config.Load(".")
-			d, more := c.Evaluate(config.Inputs{Given: tt.given})
-			got := render(t, append(diags, more...), d.Files())
+			got := complaints(t, base, tt.files, tt.given)
 			if (tt.want == "") != (got == "") || !strings.Contains(got, tt.want) || len(got) > 3000 {
 				t.Errorf("got %.3000s", got)
 			}
 		})
 	}
+}
+
+// complaints evaluates a configuration of main.qod.hcl and other files and returns what is wrong with it.
+func complaints(t *testing.T, main string, files map[string]string, given []config.Given) string {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	for file, text := range files {
+		put(t, ".", file, text)
+	}
+	put(t, ".", "main.qod.hcl", main)
+	c, diags := config.Load(".")
+	d, more := c.Evaluate(config.Inputs{Given: given})
+	return render(t, append(diags, more...), d.Files())
 }
 
 // Locals that share their parts would be walked for years.
