@@ -249,7 +249,7 @@ func TestExplicitDDLSideBySide(t *testing.T) {
 	}
 	beside, end := context.WithCancel(t.Context())
 	others := make(chan struct{})
-	n.client("s0").exec("CREATE TABLE log (i INTEGER)") // amid the transactions: that is when others missed it
+	n.client("log").exec("CREATE TABLE log (i INTEGER)") // amid the transactions: that is when others missed it
 	for _, sql := range []string{"SELECT count(*) FROM log", "INSERT INTO log VALUES (1)"} {
 		c := n.client("beside " + sql)
 		go func() {
