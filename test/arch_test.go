@@ -25,9 +25,10 @@ const module = "github.com/qod-io/qod/"
 var imports = map[string][]string{
 	"schema":                      {},
 	"engine/graph":                {},
+	"engine/parallel":             {},
 	"engine/crash":                {},
-	"engine/config":               {"schema", "engine/graph"},
-	"engine/plan":                 {"schema", "engine/graph"},
+	"engine/config":               {"schema", "engine/graph", "engine/parallel"},
+	"engine/plan":                 {"schema", "engine/graph", "engine/parallel"},
 	"engine/history":              {"engine/plan", "engine/store", "schema"},
 	"engine/export":               {"schema"},
 	"engine/store":                {"schema"},

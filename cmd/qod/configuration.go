@@ -99,12 +99,12 @@ func (a *app) inputs(vars []config.Given) config.Inputs {
 }
 
 // How much garbage there may be beside what is in use, in percent of it. An estate of 15,000 objects takes about
-// 130 MB. With Go's own 100 percent, a third of the time of a plan went into looking for garbage; with 200 it
-// is a tenth, and the process stays below 450 MB. An apply has the plan and what it writes in use as well,
+// 130 MB. With Go's own 100 percent, a third of the time of a plan went into looking for garbage; with 300 it
+// is less than a tenth, and the process stays below 450 MB. An apply has the plan and what it writes in use as well,
 // and after the commit what it reads again: then it only waits for others, and has time to look. So it stays
 // below 450 MB too. A limit of memory would do worse: close to it, nothing but collecting is done.
 const (
-	garbageOfPlans   = 200
+	garbageOfPlans   = 300
 	garbageOfApplies = 50
 	garbageOfWaiting = 20
 )

@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/qod-io/qod/engine/parallel"
 	"github.com/qod-io/qod/schema"
 )
 
@@ -40,25 +41,86 @@ type instanceNote struct {
 // UnwrapDiagnosticExtra gives way to what HCL itself noted.
 func (n instanceNote) UnwrapDiagnosticExtra() any { return n.wrapped }
 
-// evaluateBlock evaluates the objects of a block and leaves their value for others to refer to.
-func (e *evaluation) evaluateBlock(b *block) {
+// objectsAtOnce is how many objects are worth a processor of their own.
+const objectsAtOnce = 16
+
+// independent returns how many of the nodes, from the first one on, are blocks that do not refer to each other.
+func (e *evaluation) independent(nodes []node) int {
+	among := map[node]bool{}
+	for i, n := range nodes {
+		_, isBlock := e.module.blockOf[n]
+		refers := func(ref reference) bool { return among[ref.node] }
+		if !isBlock || slices.ContainsFunc(e.uses[n], refers) || slices.ContainsFunc(e.dependsOn[n], refers) {
+			return i
+		}
+		among[n] = true
+	}
+	return len(nodes)
+}
+
+// evaluateBlocks evaluates the objects of blocks that do not refer to each other, and leaves their values for
+// others to refer to. What is told of them is told in their order.
+func (e *evaluation) evaluateBlocks(nodes []node) {
+	var instances []*instance
+	for _, n := range nodes {
+		instances = append(instances, e.declare(e.module.blockOf[n])...)
+	}
+	parallel.Do(len(instances), objectsAtOnce, func(first, step int) {
+		for i := first; i < len(instances); i += step {
+			instances[i].finish()
+		}
+	})
+	for _, inst := range instances {
+		e.report(inst.noted())
+		if inst.shown != cty.NilVal {
+			e.objects = append(e.objects, inst)
+		}
+	}
+	for _, n := range nodes {
+		e.values[n] = e.blockValue(e.module.blockOf[n])
+	}
+}
+
+// declare makes the instances of a block, which are to be evaluated.
+func (e *evaluation) declare(b *block) []*instance {
 	ctx := e.context(e.uses[b.node])
 	if b.forEach == nil {
-		e.values[b.node] = e.evaluateInstance(&instance{evaluation: e, block: b, ctx: ctx})
-		return
+		return []*instance{e.newInstance(b, "", ctx)}
 	}
 	items, diags := e.expand(b.forEach, ctx)
 	e.report(diags)
 	if items == nil {
-		e.values[b.node] = cty.DynamicVal
-		return
+		return nil
 	}
-	values := map[string]cty.Value{}
+	e.byBlock[b.node] = make([]*instance, 0, len(items))
 	for _, key := range slices.Sorted(maps.Keys(items)) {
-		child := e.each(ctx, b.node, key, items[key])
-		values[key] = e.evaluateInstance(&instance{evaluation: e, block: b, key: key, ctx: child})
+		e.newInstance(b, key, e.each(ctx, b.node, key, items[key]))
 	}
-	e.values[b.node] = cty.ObjectVal(values)
+	return e.byBlock[b.node]
+}
+
+func (e *evaluation) newInstance(b *block, key string, ctx *hcl.EvalContext) *instance {
+	inst := &instance{evaluation: e, block: b, key: key, ctx: ctx, secret: map[string]bool{}}
+	inst.object = schema.Object{Kind: b.kind, Address: e.address(b, key, b.forEach != nil)}
+	e.instances[inst.object.Address] = inst
+	e.byBlock[b.node] = append(e.byBlock[b.node], inst)
+	return inst
+}
+
+// blockValue is what others see of a block that was evaluated: unknown where something is wrong.
+func (e *evaluation) blockValue(b *block) cty.Value {
+	instances, expanded := e.byBlock[b.node]
+	switch {
+	case b.forEach == nil:
+		return instances[0].value()
+	case !expanded:
+		return cty.DynamicVal
+	}
+	values := make(map[string]cty.Value, len(instances))
+	for _, inst := range instances {
+		values[inst.key] = inst.value()
+	}
+	return cty.ObjectVal(values)
 }
 
 // each returns what the expressions of one instance of n see.
@@ -128,24 +190,23 @@ func (e *evaluation) expand(forEach hcl.Expression, ctx *hcl.EvalContext) (map[s
 	return items, diags
 }
 
-// evaluateInstance decodes one object, and returns its value for others to refer to: an unknown one
-// when something is wrong with it.
-func (e *evaluation) evaluateInstance(inst *instance) cty.Value {
-	b := inst.block
-	inst.object = schema.Object{Kind: b.kind, Address: e.address(b, inst.key, b.forEach != nil)}
-	inst.secret = map[string]bool{}
-	e.instances[inst.object.Address] = inst
-	e.byBlock[b.node] = append(e.byBlock[b.node], inst)
-
+// finish decodes the object. It changes nothing but the instance.
+func (inst *instance) finish() {
+	e := inst.evaluation
 	complete := inst.evaluate(e)
 	inst.setLifecycle(e)
-	e.report(inst.noted())
-	if complete == cty.NilVal {
+	if complete != cty.NilVal {
+		inst.addr = inst.block.kind.Addr(inst.object.Value)
+		inst.plain, inst.shown = complete, inst.visible(complete)
+	}
+}
+
+// value is the object for others to refer to: an unknown one when something is wrong with it.
+func (inst *instance) value() cty.Value {
+	b, e := inst.block, inst.evaluation
+	if inst.shown == cty.NilVal {
 		return cty.UnknownVal(b.form.typ)
 	}
-	e.objects = append(e.objects, inst)
-	inst.addr = b.kind.Addr(inst.object.Value)
-	inst.plain, inst.shown = complete, inst.visible(complete)
 	return inst.shown.Mark(objectMark{b.kind.Name, e.address(b, "", false), inst.object.Address})
 }
 

@@ -87,15 +87,18 @@ func (r *run) evaluation(m *module, variables map[string]cty.Value) *evaluation 
 // walk evaluates everything in the module.
 func (e *evaluation) walk() {
 	e.validate()
-	for _, n := range e.order {
-		switch n.root {
+	for rest := e.order; len(rest) > 0; {
+		n := 1
+		switch rest[0].root {
 		case "local":
-			e.evaluateLocal(e.module.localOf[n])
+			e.evaluateLocal(e.module.localOf[rest[0]])
 		case "module":
-			e.evaluateCall(e.module.callOf[n])
+			e.evaluateCall(e.module.callOf[rest[0]])
 		default:
-			e.evaluateBlock(e.module.blockOf[n])
+			n = e.independent(rest)
+			e.evaluateBlocks(rest[:n])
 		}
+		rest = rest[n:]
 	}
 	e.evaluateOutputs()
 	e.relocate()

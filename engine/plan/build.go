@@ -7,6 +7,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/qod-io/qod/engine/parallel"
 	"github.com/qod-io/qod/schema"
 )
 
@@ -115,9 +116,12 @@ func newBuilder(in Input) *builder {
 	return b
 }
 
+// enoughToShare is how many objects are worth a processor of their own.
+const enoughToShare = 256
+
 func (b *builder) store() {
 	pairs := make([]pair, len(b.in.Actual))
-	spread(len(pairs), func(first, step int) {
+	parallel.Do(len(pairs), enoughToShare, func(first, step int) {
 		for i := first; i < len(pairs); i += step {
 			a := &b.in.Actual[i]
 			addr := a.Addr()
@@ -145,7 +149,7 @@ func (b *builder) store() {
 func (b *builder) want() {
 	pairs := make([]pair, len(b.in.Desired.Objects))
 	b.wanted = make([]*pair, len(pairs))
-	spread(len(pairs), func(first, step int) {
+	parallel.Do(len(pairs), enoughToShare, func(first, step int) {
 		for i := first; i < len(pairs); i += step {
 			want := &b.in.Desired.Objects[i]
 			pairs[i] = pair{kind: want.Kind, want: want, addr: want.Addr(), own: true, at: want.Address, kept: true}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/qod-io/qod/engine/parallel"
 	"github.com/qod-io/qod/schema"
 )
 
@@ -29,7 +30,7 @@ type cell struct {
 // compare finds out how each desired object differs from the stored one.
 func (b *builder) compare() {
 	telling := make([]*diff, len(b.wanted))
-	spread(len(b.wanted), func(first, step int) {
+	parallel.Do(len(b.wanted), enoughToShare, func(first, step int) {
 		var room []cell
 		for i := first; i < len(b.wanted); i += step {
 			p := b.wanted[i]

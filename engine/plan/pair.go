@@ -5,6 +5,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/qod-io/qod/engine/parallel"
 	"github.com/qod-io/qod/schema"
 )
 
@@ -69,7 +70,7 @@ func (p *pair) action() Action {
 
 // link resolves all references.
 func (b *builder) link() {
-	spread(len(b.stored), func(first, step int) {
+	parallel.Do(len(b.stored), enoughToShare, func(first, step int) {
 		for i := first; i < len(b.stored); i += step {
 			p := b.stored[i]
 			p.whole().holds = b.resolved(p.kind.Refs(p.have.Spec))
@@ -83,7 +84,7 @@ func (b *builder) link() {
 			}
 		}
 	}
-	spread(len(b.wanted), func(first, step int) {
+	parallel.Do(len(b.wanted), enoughToShare, func(first, step int) {
 		for i := first; i < len(b.wanted); i += step {
 			b.linkWanted(b.wanted[i])
 		}

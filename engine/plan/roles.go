@@ -41,12 +41,13 @@ func (r Roles) Warnings() []Problem {
 		if !ok {
 			continue
 		}
-		w.from, w.written = &o, rulesOf(o)
+		w.from = &o
 		if len(w.holders) == 0 {
 			if unheld++; unheld > unheldTold {
 				continue
 			}
 		}
+		w.written = rulesOf(o)
 		told := map[string]bool{}
 		for _, rule := range w.written {
 			for _, p := range j.names(w, rule) {
