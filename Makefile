@@ -35,9 +35,11 @@ stop: ## end everything that quickstart started, and only that
 purge: ## end it and remove its data as well
 	@QOD=$(CURDIR)/bin/qod $(DEMO)/run.sh purge
 
-# Packages that link DuckDB, whose threads the race detector cannot see; all others run under it.
-LINKED := ./cmd/... ./runtime/guard ./runtime/node ./test ./test/bench ./test/tpch
-PURE    = $(filter-out $(shell $(GO) list -tags $(TAGS) $(LINKED)),$(shell $(GO) list -tags $(TAGS) ./...))
+# Packages that link DuckDB, whose threads the race detector cannot see, and two that compute for minutes in one
+# goroutine; of these, the tests that use several run under the detector as well, as all other packages do.
+LINKED   := ./cmd/... ./runtime/guard ./runtime/node ./test ./test/bench ./test/tpch
+SOLITARY := ./engine/config ./test/matrix
+PURE      = $(filter-out $(shell $(GO) list -tags $(TAGS) $(LINKED) $(SOLITARY)),$(shell $(GO) list -tags $(TAGS) ./...))
 
 .PHONY: test
 test: export PATH := $(VENV)/bin:$(PATH)
@@ -47,7 +49,8 @@ test: export QOD_TEST_JDBC := $(JDBC)
 test: export QOD_TEST_BINARY := $(CURDIR)/bin/qod
 test: build extensions clients lint ## fetch what tests need and run all of them
 	$(GO) test -race -tags $(TAGS) -timeout 15m -p 1 $(PURE)
-	$(GO) test -tags $(TAGS) -timeout 15m -p 1 $(LINKED)
+	$(GO) test -race -tags $(TAGS) -run Objects ./engine/config
+	$(GO) test -tags $(TAGS) -timeout 15m -p 1 $(SOLITARY) $(LINKED)
 	@$(MAKE) --no-print-directory fuzz
 
 .PHONY: fuzz

@@ -13,7 +13,7 @@ func TestMayBeLong(t *testing.T) {
 	parts := []string{"1", "12", "123", "1234", ".", "e", "E", "+", "-", " ", "x", strings.Repeat("9", 990), strings.Repeat("0", 1000)}
 	random := rand.New(rand.NewPCG(1, 2))
 	found := 0
-	for range 500 { // the expression is slow
+	for range 100 { // the expression is slow
 		text := ""
 		for range random.IntN(8) {
 			text += parts[random.IntN(len(parts))]
@@ -26,7 +26,7 @@ func TestMayBeLong(t *testing.T) {
 			t.Fatalf("%v for %.1100q, want %v", got, text, want)
 		}
 	}
-	if found < 25 {
+	if found < 5 {
 		t.Errorf("only %d texts had such a number", found)
 	}
 }

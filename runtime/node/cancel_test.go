@@ -227,7 +227,7 @@ func TestVanishedEdgeOutsideTransactionInterrupts(t *testing.T) {
 // TestExplicitDDLSideBySide is the workload that breaks DuckLake without the latch.
 func TestExplicitDDLSideBySide(t *testing.T) {
 	n := startNode(t, newLake(t))
-	const sessions, rounds = 16, 6
+	const sessions, rounds = 12, 3
 	failed := make(chan string, 10_000)
 	done := make(chan struct{})
 	for i := range sessions {
