@@ -30,8 +30,11 @@ func openEngine() (*engine, error) {
 		return nil, fmt.Errorf("open engine: cannot make a configuration")
 	}
 	defer duck.DestroyConfig(&config)
-	for _, name := range []string{"autoinstall_known_extensions", "autoload_known_extensions"} {
-		if duck.SetConfig(config, name, "false") == duck.StateError {
+	for name, value := range map[string]string{
+		"autoinstall_known_extensions": "false", "autoload_known_extensions": "false",
+		unsigned: "true", // until loadExtensions is done
+	} {
+		if duck.SetConfig(config, name, value) == duck.StateError {
 			return nil, fmt.Errorf("open engine: cannot set %s", name)
 		}
 	}

@@ -43,6 +43,7 @@ func TestLockdownWithoutGuard(t *testing.T) {
 		"SET enable_external_access=true", "SET allowed_directories=['/']", "SET temp_directory='/etc'",
 		"CREATE PERSISTENT SECRET s (TYPE postgres, HOST 'x')", "SELECT * FROM duckdb_secrets(redact=false)",
 		"CALL ducklake_add_data_files('sales-eu', 't', '/etc/passwd')", "SET autoload_known_extensions=true",
+		"SET allow_unsigned_extensions=true", "RESET allow_unsigned_extensions",
 	} {
 		if err := c.run(t.Context(), sql); err == nil {
 			t.Errorf("not blocked: %s", sql)
