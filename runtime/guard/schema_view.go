@@ -14,6 +14,9 @@ type catalogView struct {
 	hidden                         []string
 }
 
+// ofSchemas reports whether the rows are about schemas and not about what is in them.
+func (v catalogView) ofSchemas() bool { return v.schema != "" && v.table == "" }
+
 // catalogViews returns the views of information_schema that can be filtered, by name.
 func catalogViews() map[string]catalogView {
 	table := catalogView{catalog: "table_catalog", schema: "table_schema", table: "table_name"}
@@ -64,10 +67,14 @@ func (w *rewriter) filter(r reference) *Refusal {
 		sql += " REPLACE (" + strings.Join(parts, ", ") + ")"
 	}
 	sql += " FROM system.information_schema." + sqltext.Fold(r.table.Name)
+	tables := 1
 	if view.catalog != "" {
 		sql += " WHERE " + w.scope.Rights.visible(view)
 	}
-	w.replace(r, first, end, sql, 1)
+	if view.ofSchemas() {
+		tables++
+	}
+	w.replace(r, first, end, sql, tables)
 	return nil
 }
 
@@ -124,41 +131,53 @@ func folded(column string) string {
 	return "translate(" + column + ", 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz')"
 }
 
-// visible is the condition that the user sees what a row is about. Temporary objects are the session's.
+// visible is the condition that the user sees what a row is about. Temporary objects are the session's. A
+// schema is seen by a privilege on all that is in it, or on a table that is there.
 func (r *Rights) visible(v catalogView) string {
-	schema, table := folded(v.schema), ""
-	if v.table != "" {
-		table = folded(v.table)
+	out := r.granted(v)
+	if v.ofSchemas() {
+		tables := catalogViews()["tables"]
+		out = "(" + out + " OR " + r.here(v) + " AND " + v.schema + " IN (SELECT " + tables.schema +
+			" FROM system.information_schema.tables WHERE " + r.granted(tables) + "))"
 	}
-	seen := make([]string, 0, len(r.grants))
-	for _, g := range r.grants {
-		if one := g.condition(schema, table); !slices.Contains(seen, one) {
-			seen = append(seen, one)
-		}
-	}
-	if len(seen) == 0 {
-		seen = append(seen, "false")
-	}
-	out := folded(v.catalog) + " = " + literal(r.catalog) + " AND (" + strings.Join(seen, " OR ") + ")"
 	if v.column != "" {
 		for _, one := range r.columns {
 			if one.mask == nil || one.bad {
-				out += " AND NOT (" + one.condition(schema, table) + " AND " + folded(v.column) + " = " + literal(one.column) + ")"
+				out += " AND NOT (" + one.condition(v) + " AND " + folded(v.column) + " = " + literal(one.column) + ")"
 			}
 		}
 	}
 	return "(" + v.catalog + " = 'temp' OR " + out + ")"
 }
 
-// condition is the pattern as a condition on expressions for schema and table; without a table it is
-// about any in the schema.
-func (p pattern) condition(schema, table string) string {
+// here is the condition that a row is about the catalog of the rights.
+func (r *Rights) here(v catalogView) string { return folded(v.catalog) + " = " + literal(r.catalog) }
+
+// granted is the condition that a grant covers what a row is about; a schema, if it covers all in it.
+func (r *Rights) granted(v catalogView) string {
+	seen := make([]string, 0, len(r.grants))
+	for _, g := range r.grants {
+		if v.ofSchemas() && g.table != every {
+			continue
+		}
+		if one := g.condition(v); !slices.Contains(seen, one) {
+			seen = append(seen, one)
+		}
+	}
+	if len(seen) == 0 {
+		seen = append(seen, "false")
+	}
+	return r.here(v) + " AND (" + strings.Join(seen, " OR ") + ")"
+}
+
+// condition is the pattern as a condition on a row.
+func (p pattern) condition(v catalogView) string {
 	var parts []string
 	if p.schema != every {
-		parts = append(parts, schema+" = "+literal(p.schema))
+		parts = append(parts, folded(v.schema)+" = "+literal(p.schema))
 	}
-	if p.table != every && table != "" {
-		parts = append(parts, table+" = "+literal(p.table))
+	if p.table != every {
+		parts = append(parts, folded(v.table)+" = "+literal(p.table))
 	}
 	if len(parts) == 0 {
 		return "true"

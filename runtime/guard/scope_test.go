@@ -138,7 +138,8 @@ func TestViewsCannotBeRedirected(t *testing.T) {
 // TestCatalogIsFiltered asserts what a user with few rights sees of the catalog.
 func TestCatalogIsFiltered(t *testing.T) {
 	g := newGuard(t)
-	p := lake(t, append(everything(), "CREATE VIEW seen AS SELECT 1 AS x", "CREATE VIEW unseen AS SELECT 2 AS x", "CREATE TEMP TABLE mine (a INTEGER)")...)
+	p := lake(t, append(everything(), "CREATE VIEW seen AS SELECT 1 AS x", "CREATE VIEW unseen AS SELECT 2 AS x", "CREATE TEMP TABLE mine (a INTEGER)",
+		"CREATE SCHEMA empty")...)
 	s := of(t, g, policies(grantOf("main", "customers", "select"), grantOf("MAIN", "seen", "select"), grantOf("s", "*", "insert")))
 	tests := map[string][]string{
 		"SELECT table_name FROM information_schema.tables":                                 {"customers", "items", "mine", "seen"},
@@ -167,6 +168,25 @@ func TestCatalogIsFiltered(t *testing.T) {
 		_, got := result(t, p, st.SQL, st.Original)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", st.SQL, diff)
+		}
+	}
+	for what, test := range map[string]struct {
+		grants []wire.Permission
+		want   []string // with that of temporary objects
+	}{
+		"tables of one name": {[]wire.Permission{grantOf("*", "items", "select"), grantOf("*", "MINE", "select")}, []string{"main", "s"}},
+		"no table":           {[]wire.Permission{grantOf("acl", "nope", "select"), grantOf("nope", "*", "all")}, []string{"main"}},
+		"all of a schema":    {[]wire.Permission{grantOf("Empty", "*", "create")}, []string{"empty", "main"}},
+		"every table":        {[]wire.Permission{grantOf("*", "*", "select")}, []string{"acl", "empty", "main", "main", "s"}},
+	} {
+		few := wire.Permissions{Grants: test.grants, Columns: policies().Columns}
+		st, err := g.Check(t.Context(), "SELECT schema_name FROM information_schema.schemata", of(t, g, few))
+		if err != nil {
+			t.Errorf("schemata with %s: %v", what, err)
+			continue
+		}
+		if _, got := result(t, p, st.SQL, st.Original); !cmp.Equal(got, test.want) {
+			t.Errorf("schemata with %s: %v, want %v\n%s", what, got, test.want, st.SQL)
 		}
 	}
 	for _, sql := range []string{"FROM information_schema.referential_constraints", "CREATE VIEW v AS FROM information_schema.tables",
