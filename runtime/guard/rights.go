@@ -114,6 +114,23 @@ func (r *Rights) SeesColumn(schema, table, column string) bool {
 	return p == nil || !slices.Contains(p.denied, sqltext.Fold(column))
 }
 
+// Masked returns a query of the value that the user reads in a column's place, over an expression of the
+// column's type. It is empty where no mask, or none that can be applied, is on the column.
+func (r *Rights) Masked(schema, table, column, value string) string {
+	p := r.protection(sqltext.Fold(schema), sqltext.Fold(table))
+	if p == nil || p.bad {
+		return ""
+	}
+	column = sqltext.Fold(column)
+	i := slices.IndexFunc(p.masks, func(m columnPolicy) bool { return m.column == column })
+	if i < 0 {
+		return ""
+	}
+	const name = "m"
+	return "SELECT (" + p.masks[i].mask.fill(name) + ") AS " + quote(column) +
+		" FROM (SELECT " + value + " AS " + quote(column) + ") AS " + quote(alias(name, 0))
+}
+
 // full reports whether the user may do everything and nothing is hidden.
 func (r *Rights) full() bool {
 	return len(r.rows) == 0 && len(r.columns) == 0 && r.holds(all, every, every)

@@ -1,8 +1,11 @@
 package node
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/flight"
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
@@ -78,8 +81,8 @@ func TestMetadataShowsWhatMayBeTouched(t *testing.T) {
 	}
 }
 
-// columnsOf is the names of the columns that GetTables tells of tables, by table.
-func (c *client) columnsOf(opts *flightsql.GetTablesOpts) map[string][]string {
+// schemasOf is the schemas that GetTables tells of tables, by table.
+func (c *client) schemasOf(opts *flightsql.GetTablesOpts) map[string]*arrow.Schema {
 	c.n.t.Helper()
 	opts.IncludeSchema = true
 	info, err := c.GetTables(c.n.t.Context(), opts)
@@ -91,7 +94,7 @@ func (c *client) columnsOf(opts *flightsql.GetTablesOpts) map[string][]string {
 		c.n.t.Fatal(err)
 	}
 	defer r.Release()
-	all := map[string][]string{}
+	all := map[string]*arrow.Schema{}
 	for r.Next() {
 		b := r.RecordBatch()
 		for i := range int(b.NumRows()) {
@@ -99,15 +102,24 @@ func (c *client) columnsOf(opts *flightsql.GetTablesOpts) map[string][]string {
 			if err != nil {
 				c.n.t.Fatal(err)
 			}
-			key := b.Column(0).ValueStr(i) + "." + b.Column(1).ValueStr(i) + "." + b.Column(2).ValueStr(i)
-			all[key] = nil
-			for _, f := range schema.Fields() {
-				all[key] = append(all[key], f.Name)
-			}
+			all[b.Column(0).ValueStr(i)+"."+b.Column(1).ValueStr(i)+"."+b.Column(2).ValueStr(i)] = schema
 		}
 	}
 	if err := r.Err(); err != nil {
 		c.n.t.Fatal(err)
+	}
+	return all
+}
+
+// columnsOf is the names of the columns that GetTables tells of tables, by table.
+func (c *client) columnsOf(opts *flightsql.GetTablesOpts) map[string][]string {
+	c.n.t.Helper()
+	all := map[string][]string{}
+	for table, schema := range c.schemasOf(opts) {
+		all[table] = nil
+		for _, f := range schema.Fields() {
+			all[table] = append(all[table], f.Name)
+		}
 	}
 	return all
 }
@@ -158,5 +170,57 @@ func TestMetadataPatternsAndTypes(t *testing.T) {
 	want := map[string][]string{"sales-eu.main.a_b": {"i"}, "sales-eu.main.axb": {"i"}, "sales-eu.main.a_v": {"i"}, "temp.main.a_t": {"mine"}}
 	if diff := cmp.Diff(want, c.columnsOf(&flightsql.GetTablesOpts{})); diff != "" {
 		t.Errorf("columns (-want +got):\n%s", diff)
+	}
+}
+
+// TestMasksHaveTheirTypesInMetadata: a masked column has the type that a SELECT gives, also under a mask
+// that another column would need; one that the engine does not take for its column disturbs no other.
+func TestMasksHaveTheirTypesInMetadata(t *testing.T) {
+	n := startNode(t, newLake(t))
+	a := n.client("admin")
+	masks := []struct{ column, kind, mask string }{
+		{"plain", "VARCHAR", ""}, {"length", "VARCHAR", "length(length)"}, {"nothing", "VARCHAR", "NULL"}, {"word", "INTEGER", "'***'"},
+		{"rounded", "DECIMAL(12,2)", "round(rounded, -1)"}, {"Part", "STRUCT(a INTEGER, b VARCHAR)", "part.a"},
+		{"list", "VARCHAR[]", "list_distinct(list)::INTEGER[]"}, {"year", "TIMESTAMP WITH TIME ZONE", "year(\"year\")"},
+		{"pair", "VARCHAR", "{'a': left(pair, 1), 'b': 1.5}"},
+	}
+	p := wire.Permissions{Grants: []wire.Permission{grant("*", "main", "*", "select")}}
+	var columns []string
+	for _, m := range masks {
+		columns = append(columns, fmt.Sprintf("%q %s NOT NULL", m.column, m.kind))
+		if m.mask != "" {
+			p.Columns = append(p.Columns, wire.ColumnPolicy{Catalog: "*", Schema: "main", Table: "t", Column: m.column, Expression: m.mask})
+		}
+	}
+	p.Columns = append(p.Columns, wire.ColumnPolicy{Catalog: "*", Schema: "main", Table: "broken", Column: "i", Expression: "list_sum(i)"})
+	a.exec("CREATE TABLE t (" + strings.Join(columns, ", ") + ")")
+	a.exec("CREATE TABLE broken (i INTEGER NOT NULL, j INTEGER)")
+	c := n.clientAs("s1", p)
+	c.query("BEGIN")
+	told := c.schemasOf(&flightsql.GetTablesOpts{})
+	got, broken := told["sales-eu.main.t"], told["sales-eu.main.broken"]
+	c.query("COMMIT")
+	info, err := c.Execute(t.Context(), "SELECT * FROM t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := flight.DeserializeSchema(info.Schema, allocator())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fields(got), fields(want); got != want {
+		t.Errorf("told  %s\nreads %s", got, want)
+	}
+	for _, f := range got.Fields() {
+		if masked := f.Name != "plain"; f.Nullable != masked {
+			t.Errorf("%s: nullable is %v, masked %v", f.Name, f.Nullable, masked)
+		}
+	}
+	about := flightsql.ColumnMetadata{Data: &got.Fields()[4].Metadata}
+	if name, _ := about.TypeName(); name != "DECIMAL(12,0)" {
+		t.Errorf("the name of the mask's type is %q", name)
+	}
+	if got := fields(broken); got != "i:int32 j:int32" {
+		t.Errorf("under a mask that is none: %s", got)
 	}
 }

@@ -77,6 +77,9 @@ func (s *server) DoGetTables(ctx context.Context, cmd flightsql.GetTables) (*arr
 		columns = slices.DeleteFunc(columns, func(row []string) bool {
 			return !own(row[0]) && !rights.SeesColumn(row[1], row[2], row[3])
 		})
+		if err := conn.maskTypes(ctx, rights, columns); err != nil {
+			return err
+		}
 		return conn.addSchemas(ctx, rows, columns)
 	})
 	if err != nil {
@@ -87,6 +90,31 @@ func (s *server) DoGetTables(ctx context.Context, cmd flightsql.GetTables) (*arr
 
 // own says whether a catalog is the session's own, to which rights do not apply.
 func own(catalog string) bool { return catalog == "temp" }
+
+// maskTypes puts in the types of masked columns those of the masks, which may be NULL whatever the column
+// may be. A mask that the engine does not take for the column leaves its type: nothing can be read there.
+func (c *conn) maskTypes(ctx context.Context, rights *guard.Rights, columns [][]string) error {
+	for _, column := range columns {
+		if own(column[0]) {
+			continue
+		}
+		mask := rights.Masked(column[1], column[2], column[3], nullOf(column[4]))
+		if mask == "" {
+			continue
+		}
+		described, err := c.textRows(ctx, "SELECT column_type FROM (DESCRIBE "+mask+")")
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+		if err == nil {
+			column[4], column[5] = described[0][0], "yes"
+		}
+	}
+	return nil
+}
+
+// nullOf is a NULL of a type.
+func nullOf(name string) string { return "CAST(NULL AS " + name + ")" }
 
 // addSchemas appends to each row of tables its serialized schema, from rows of columns.
 func (c *conn) addSchemas(ctx context.Context, tables, columns [][]string) error {
@@ -113,7 +141,7 @@ func (c *conn) tableSchema(ctx context.Context, columns [][]string) (*arrow.Sche
 	}
 	casts := make([]string, len(columns))
 	for i, column := range columns {
-		casts[i] = "CAST(NULL AS " + column[4] + ")"
+		casts[i] = nullOf(column[4])
 	}
 	cur, err := c.prepare(ctx, "SELECT "+strings.Join(casts, ", "))
 	if err != nil {
