@@ -105,6 +105,14 @@ func (r *Rights) SeesSchema(schema string) bool {
 	return r.admin || slices.ContainsFunc(r.grants, func(g grant) bool { return g.inSchema(schema) })
 }
 
+// NamesSchema reports whether a grant is about the schema itself and not only about a table in any.
+func (r *Rights) NamesSchema(schema string) bool {
+	schema = sqltext.Fold(schema)
+	return r.admin || slices.ContainsFunc(r.grants, func(g grant) bool {
+		return g.schema == schema || g.schema == every && g.table == every
+	})
+}
+
 // SeesColumn reports whether the user sees the table and the column is not denied.
 func (r *Rights) SeesColumn(schema, table, column string) bool {
 	if !r.Sees(schema, table) {

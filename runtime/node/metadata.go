@@ -10,8 +10,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/flight"
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql/schema_ref"
+	"google.golang.org/grpc/codes"
 
 	"github.com/qod-io/qod/runtime/guard"
+	"github.com/qod-io/qod/runtime/sqltext"
 	"github.com/qod-io/qod/runtime/wire"
 )
 
@@ -208,12 +210,40 @@ func (s *server) seenSchemas(ctx context.Context, conn *conn, rights *guard.Righ
 	seen := map[string]bool{}
 	for _, row := range tables {
 		if row[0] == s.cfg.Lake.Name && rights.Sees(row[1], row[2]) {
-			seen[row[1]] = true
+			seen[sqltext.Fold(row[1])] = true
 		}
 	}
 	return slices.DeleteFunc(schemas, func(row []string) bool {
-		return !rights.SeesSchema(row[1]) || !(seen[row[1]] || rights.Sees(row[1], "*"))
+		return !rights.SeesSchema(row[1]) || !(seen[sqltext.Fold(row[1])] || rights.Sees(row[1], "*"))
 	}), nil
+}
+
+// enterable refuses to put a session into a schema that only grants on tables of any schema cover, when
+// none of them is there: it is told as one that does not exist.
+func (s *server) enterable(ctx context.Context, c *call, l *lane, st statement) error {
+	if st.Class != wire.Setting {
+		return nil
+	}
+	rights, err := c.rights(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range st.Tables {
+		if t.Schema == "" || own(sqltext.Fold(t.Catalog)) || rights.NamesSchema(t.Schema) {
+			continue
+		}
+		err := s.planned(ctx, l, func(ctx context.Context, conn *conn) error {
+			seen, err := s.seenSchemas(ctx, conn, rights, [][]string{{s.cfg.Lake.Name, t.Schema}})
+			if err == nil && len(seen) == 0 {
+				err = faultf(codes.PermissionDenied, wire.Denied, "%s", unseen("schema", t.Schema))
+			}
+			return err
+		})
+		if err != nil {
+			return st.veil().over(err)
+		}
+	}
+	return nil
 }
 
 // catalogMatches applies a catalog filter: none means every catalog, an empty one those without a name.

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/flight"
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
 
 	"github.com/qod-io/qod/runtime/wire"
 )
@@ -222,5 +223,36 @@ func TestMasksHaveTheirTypesInMetadata(t *testing.T) {
 	}
 	if got := fields(broken); got != "i:int32 j:int32" {
 		t.Errorf("under a mask that is none: %s", got)
+	}
+}
+
+// TestUnseenSchemasAreNotEntered: a grant on tables of one name in any schema leads into those schemas only
+// that have such a table; another is as if it were not.
+func TestUnseenSchemasAreNotEntered(t *testing.T) {
+	n := startNode(t, newLake(t))
+	a := n.client("admin")
+	for _, sql := range []string{"CREATE SCHEMA app", "CREATE TABLE app.orders (i INTEGER)", "CREATE SCHEMA hr", "CREATE TABLE hr.pay (i INTEGER)", "CREATE SCHEMA mine"} {
+		a.exec(sql)
+	}
+	p := wire.Permissions{Grants: []wire.Permission{grant("*", "*", "orders", "select"), grant("*", "mine", "new", "create")}}
+	c := n.clientAs("s1", p)
+	for _, around := range [][2]string{{"SELECT 1", "SELECT 1"}, {"BEGIN", "ROLLBACK"}} {
+		for _, form := range []string{"USE %s", `USE "sales-eu".%s`, "SET schema = '%s'", "SET search_path = '%s'", "SET search_path = 'app,%s'"} {
+			said := map[string]string{}
+			for _, schema := range []string{"hr", "absent"} {
+				c.query(around[0])
+				_, err := c.tryQuery(fmt.Sprintf(form, schema))
+				c.wantCode(err, codes.PermissionDenied, wire.Denied)
+				_, after := c.tryQuery("SELECT 1")
+				said[schema] = strings.ReplaceAll(fmt.Sprint(err, after), schema, "absent")
+				c.query(around[1])
+			}
+			if said["hr"] != said["absent"] {
+				t.Errorf("%s, %s: a hidden schema is told as %s, an absent one as %s", around[0], form, said["hr"], said["absent"])
+			}
+		}
+	}
+	for _, schema := range []string{"app", "APP", "mine"} {
+		c.query("USE " + schema)
 	}
 }

@@ -301,7 +301,9 @@ func (s *server) onceOn(x *execution, c *call, n *session, q query, o *outcome) 
 	if err := s.agree(x.ctx, c, n, l, &q); err != nil {
 		return s.settle(n, l, err)
 	}
-	err = s.runOnce(x.ctx, l, q, o)
+	if err = s.enterable(x.ctx, c, l, q.st); err == nil {
+		err = s.runOnce(x.ctx, l, q, o)
+	}
 	l.dirty = l.dirty || x.ctx.Err() != nil || (err != nil && q.st.leaves())
 	if err == nil && q.st.leaves() {
 		n.left(l)

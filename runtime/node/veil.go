@@ -1,7 +1,6 @@
 package node
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 
@@ -57,13 +56,18 @@ func (v veil) over(err error) error {
 		told.message = "a policy on a table of the statement cannot be applied; ask an administrator"
 	case kind != "" && kind != "column":
 		told.code, told.reason = codes.PermissionDenied, wire.Denied
-		told.message = fmt.Sprintf("%s does not exist or you are not authorized", strings.TrimSpace(kind+" "+quoted(name)))
+		told.message = unseen(kind, name)
 	case v.depth == overValues:
 		told.message = f.class() + ": details are withheld, because the statement touches a table with policies"
 	case f.kind == "Binder" || f.kind == "Catalog" || f.kind == "Dependency":
 		told.message = firstLine(f.message)
 	}
 	return &told
+}
+
+// unseen says that something is not there, or may not be seen.
+func unseen(kind, name string) string {
+	return strings.TrimSpace(kind+" "+quoted(name)) + " does not exist or you are not authorized"
 }
 
 // class is the engine's name of an error if it is a known one: what else stands before "Error" could be
