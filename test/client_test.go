@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow/flight"
@@ -44,16 +45,10 @@ func (i *installation) loginAs(t testing.TB, address, user, password string, opt
 // dial connects without logging in.
 func (i *installation) dial(t testing.TB, address string, options ...grpc.DialOption) *client {
 	t.Helper()
-	pem, err := os.ReadFile(i.certificate())
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(pem)
 	quick := backoff.DefaultConfig
 	quick.BaseDelay, quick.MaxDelay = quick.BaseDelay/20, quick.BaseDelay
 	options = append(options,
-		grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})),
+		grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: i.roots(t), MinVersion: tls.VersionTLS12})),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: quick}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20)))
 	c, err := flightsql.NewClient(address, nil, nil, options...)
@@ -62,6 +57,18 @@ func (i *installation) dial(t testing.TB, address string, options ...grpc.DialOp
 	}
 	t.Cleanup(func() { _ = c.Close() }) // its server may be gone
 	return &client{Client: c, ctx: t.Context()}
+}
+
+// roots is what clients trust.
+func (i *installation) roots(t testing.TB) *x509.CertPool {
+	t.Helper()
+	pem, err := os.ReadFile(i.certificate())
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(pem)
+	return roots
 }
 
 // as returns a client of another address with the same session.
@@ -115,4 +122,12 @@ func (c *client) value(t testing.TB, sql string) string {
 func (c *client) run(t testing.TB, format string, args ...any) {
 	t.Helper()
 	c.value(t, fmt.Sprintf(format, args...))
+}
+
+// runFile runs the statements of a file, which must work.
+func (c *client) runFile(t testing.TB, name string) {
+	t.Helper()
+	for statement := range strings.SplitSeq(readFile(t, name), ";\n") {
+		c.run(t, "%s", statement)
+	}
 }

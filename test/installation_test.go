@@ -18,6 +18,7 @@ import (
 var secrets = map[string]string{
 	"loader_password":  "ldr-S3cret-7f1c2b",
 	"analyst_password": "ana-S3cret-93d04e",
+	"reader_password":  "rdr-S3cret-0b68d1",
 	"admin":            "adm-S3cret-55aa17",
 }
 
@@ -113,6 +114,7 @@ func newInstallation(t testing.TB, root, example string) *installation {
 		"QOD_FLIGHT_LISTEN=127.0.0.1:0", "QOD_HTTP_LISTEN=127.0.0.1:0", "QOD_DRAIN_TIMEOUT_SEC=5",
 		"QOD_ADMIN_PASSWORD=" + secrets["admin"],
 		"QOD_VAR_loader_password=" + secrets["loader_password"], "QOD_VAR_analyst_password=" + secrets["analyst_password"],
+		"QOD_VAR_reader_password=" + secrets["reader_password"],
 		fmt.Sprintf(`QOD_VAR_passwords={acme=%q, globex=%q}`, secrets["loader_password"], secrets["analyst_password"]),
 	}
 	return i

@@ -8,7 +8,7 @@ import (
 )
 
 // common is an installation of the quickstart, applied, loaded and served, for tests that only read or
-// clean up after themselves.
+// clean up after themselves. The user "reader" may see a part of the tables in its schema "shop".
 var common struct {
 	sync.Mutex
 	*installation
@@ -51,9 +51,11 @@ func shared(t testing.TB) (*installation, serving) {
 	i := newInstallation(t, root, "quickstart")
 	common.installation = i
 	i.init(t)
+	i.writeFile(t, "reader.qod.hcl", readFile(t, "testdata/clients/reader.qod.hcl"))
 	i.must(t, "apply", "--auto-approve")
 	common.serving = i.serve(t)
 	i.must(t, "load", "tpch", "--sf", "0.1", "acme/tpch")
+	i.login(t, common.serving.Flight, "loader").runFile(t, "testdata/clients/shop.sql")
 	return i, common.serving
 }
 
@@ -61,8 +63,8 @@ func shared(t testing.TB) (*installation, serving) {
 func (i *installation) certificate() string { return i.state("tls", "edge.crt") }
 
 // clientEnv is what the suites of other languages read.
-func (i *installation) clientEnv(s serving, user string) []string {
+func (i *installation) clientEnv(address, user string) []string {
 	return append(os.Environ(),
-		"QOD_URI=grpc+tls://"+s.Flight, "QOD_ADDRESS="+s.Flight, "QOD_USER="+user+"@acme/bi",
+		"QOD_URI=grpc+tls://"+address, "QOD_ADDRESS="+address, "QOD_USER="+user+"@acme/bi",
 		"QOD_SECRET="+secrets[user+"_password"], "QOD_CA="+i.certificate(), "QOD_Q1="+filepath.Join(i.dir, "q1.sql"))
 }

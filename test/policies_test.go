@@ -23,9 +23,7 @@ func TestPoliciesAreFilteredCopies(t *testing.T) {
 	s := i.serve(t)
 	i.must(t, "load", "tpch", "--sf", "0.01", "acme/tpch")
 	owner, analyst := i.login(t, s.Flight, "loader"), i.login(t, s.Flight, "analyst")
-	for statement := range strings.SplitSeq(readFile(t, "testdata/policies/copies.sql"), ";\n") {
-		owner.run(t, "%s", statement)
-	}
+	owner.runFile(t, "testdata/policies/copies.sql")
 	owner.run(t, "USE copies")
 	statements, err := tpch.Queries(needed(t, "QOD_TEST_EXTENSION_DIR"))
 	if err != nil {

@@ -1,57 +1,12 @@
 import java.sql.Connection;
 import java.sql.DatabaseMetaData;
-import java.sql.DriverManager;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
-import java.util.ArrayList;
-import java.util.List;
-import java.util.Properties;
 
-/** What a JDBC user of the Arrow Flight SQL driver relies on, against a running qod. */
-public final class JdbcSuite {
-    private static int failed;
-
-    private interface Check {
-        void run(Connection c) throws Exception;
-    }
-
-    private static Connection connect() throws SQLException {
-        Properties p = new Properties();
-        p.put("user", System.getenv("QOD_USER"));
-        p.put("password", System.getenv("QOD_SECRET"));
-        p.put("useEncryption", "true");
-        p.put("useSystemTrustStore", "false");
-        p.put("tlsRootCerts", System.getenv("QOD_CA"));
-        return DriverManager.getConnection("jdbc:arrow-flight-sql://" + System.getenv("QOD_ADDRESS"), p);
-    }
-
-    private static void check(String name, Check check) {
-        long start = System.nanoTime();
-        try (Connection c = connect()) {
-            check.run(c);
-            System.out.printf("ok   %s %.2f s%n", name, (System.nanoTime() - start) / 1e9);
-        } catch (Throwable t) {
-            failed++;
-            System.out.println("FAIL " + name);
-            t.printStackTrace(System.out);
-        }
-    }
-
-    private static void equal(Object got, Object want) {
-        if (!String.valueOf(want).equals(String.valueOf(got))) {
-            throw new AssertionError("got " + got + ", want " + want);
-        }
-    }
-
-    private static String one(Connection c, String sql) throws SQLException {
-        try (Statement s = c.createStatement(); ResultSet r = s.executeQuery(sql)) {
-            r.next();
-            return r.getString(1);
-        }
-    }
-
+/** What a JDBC user of the Arrow Flight SQL driver relies on, as the owner of a database. */
+public final class JdbcSuite extends Jdbc {
     public static void main(String[] args) throws Exception {
         check("connect", c -> equal(one(c, "SELECT 41 + 1"), 42));
         check("types", JdbcSuite::types);
@@ -63,7 +18,7 @@ public final class JdbcSuite {
         check("metadata getters", JdbcSuite::getters);
         check("an error is told", JdbcSuite::error);
         check("Q1", JdbcSuite::q1);
-        System.exit(failed == 0 ? 0 : 1);
+        exit();
     }
 
     private static void types(Connection c) throws Exception {
@@ -155,34 +110,6 @@ public final class JdbcSuite {
             list(m.getCatalogs(), "TABLE_CAT");
             equal(list(m.getSchemas(), "TABLE_SCHEM").contains("main"), true);
             s.execute("DROP TABLE jdbc_meta");
-        }
-    }
-
-    private static List<String> list(ResultSet r, String column) throws SQLException {
-        List<String> out = new ArrayList<>();
-        try (r) {
-            while (r.next()) {
-                out.add(r.getString(column));
-            }
-        }
-        return out;
-    }
-
-    /** Tools call every getter; one that throws breaks them. */
-    private static void getters(Connection c) throws Exception {
-        DatabaseMetaData m = c.getMetaData();
-        for (var method : DatabaseMetaData.class.getMethods()) {
-            boolean plain = method.getParameterCount() == 0 && !method.getReturnType().equals(ResultSet.class);
-            if (!plain || method.getName().equals("getRowIdLifetime")) {
-                continue;
-            }
-            try {
-                method.invoke(m);
-            } catch (java.lang.reflect.InvocationTargetException e) {
-                if (!(e.getCause() instanceof java.sql.SQLFeatureNotSupportedException)) {
-                    throw new AssertionError(method.getName(), e.getCause());
-                }
-            }
         }
     }
 

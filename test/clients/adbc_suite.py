@@ -1,42 +1,17 @@
 """What a Python user of adbc-driver-flightsql relies on, against a running qod.
 
-Each function named test_* is one promise. The address, user, password and certificate come from the
-environment: QOD_URI, QOD_USER, QOD_SECRET, QOD_CA.
+It runs as the owner of the database. Each function named test_* is one promise.
 """
 
 import datetime
 import decimal
-import os
-import sys
 import threading
 import time
-import traceback
 
-import adbc_driver_flightsql.dbapi as flightsql
 import pyarrow
-from adbc_driver_flightsql import DatabaseOptions
 
-
-def connect(autocommit=True):
-    options = {
-        "username": os.environ["QOD_USER"],
-        "password": os.environ["QOD_SECRET"],
-        DatabaseOptions.TLS_ROOT_CERTS.value: open(os.environ["QOD_CA"]).read(),
-        DatabaseOptions.WITH_MAX_MSG_SIZE.value: str(64 << 20),
-    }
-    return flightsql.connect(os.environ["QOD_URI"], db_kwargs=options, autocommit=autocommit)
-
-
-def rows(connection, statement, parameters=None):
-    with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
-        return cursor.fetchall()
-
-
-def table(connection, statement):
-    with connection.cursor() as cursor:
-        cursor.execute(statement)
-        return cursor.fetch_arrow_table()
+import adbc
+from adbc import connect, rows, table
 
 
 def drop(connection, *names):
@@ -243,21 +218,5 @@ def test_metadata():
         drop(c, "adbc_meta")
 
 
-def main():
-    failed = 0
-    only = sys.argv[1:]
-    for name, test in list(globals().items()):
-        if not name.startswith("test_") or only and name not in only:
-            continue
-        start = time.monotonic()
-        try:
-            test()
-            print(f"ok   {name} {time.monotonic() - start:.2f} s", flush=True)
-        except Exception:
-            failed += 1
-            print(f"FAIL {name}\n{traceback.format_exc()}", flush=True)
-    sys.exit(1 if failed else 0)
-
-
 if __name__ == "__main__":
-    main()
+    adbc.main(globals())
