@@ -21,6 +21,9 @@ const (
 	listenerDescriptor = 4
 )
 
+// exitOutgrown is the exit code of a node that ended itself since its memory got out of hand.
+const exitOutgrown = 4
+
 func newNode(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "node",
@@ -68,7 +71,14 @@ func (a *app) runNode(ctx context.Context, id string) error {
 	if err := f.Close(); err != nil {
 		return fmt.Errorf("take over listener: %w", err)
 	}
-	return node.Run(ctx, node.Config{Node: cfg, Listener: l, Log: a.log})
+	if err := node.Volunteer(); err != nil {
+		a.log.WarnContext(ctx, "the kernel may kill other processes first", "err", err)
+	}
+	err = node.Run(ctx, node.Config{Node: cfg, Listener: l, Log: a.log})
+	if errors.Is(err, node.ErrOutgrown) {
+		return exitError{exitOutgrown, err}
+	}
+	return err
 }
 
 func withTask(do func(wire.LakeTask) error) error {

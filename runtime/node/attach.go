@@ -185,8 +185,8 @@ func openLake(ctx context.Context, cfg wire.NodeConfig) (*engine, error) {
 		if err := loadExtensions(ctx, c, cfg.ExtensionDir, "postgres_scanner", "ducklake"); err != nil {
 			return err
 		}
-		memory := cfg.MemoryBytes / 4 * 3
-		if err := limit(ctx, c, resources{memory: memory, threads: cfg.Threads, tempDir: cfg.TempDir}); err != nil {
+		r := resources{memory: boundsOf(cfg.MemoryBytes).engine, threads: cfg.Threads, tempDir: cfg.TempDir}
+		if err := limit(ctx, c, r); err != nil {
 			return err
 		}
 		if err := tune(ctx, c); err != nil {

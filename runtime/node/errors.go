@@ -137,6 +137,8 @@ func asFault(err error) *fault {
 		return faultf(codes.DeadlineExceeded, wire.Timeout, "the client's deadline passed")
 	case errors.Is(err, context.Canceled):
 		return faultf(codes.Canceled, "", "the call was cancelled")
+	case errors.Is(err, errMemory):
+		return faultf(codes.ResourceExhausted, "", "%s", errMemory)
 	case errors.Is(err, errStopping):
 		return faultf(codes.Unavailable, wire.Draining, "%s", errStopping)
 	}

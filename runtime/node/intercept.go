@@ -37,14 +37,16 @@ func newGRPC(s *server) *grpc.Server {
 }
 
 func (s *server) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (response any, err error) {
+	handled := make(chan any, 1)
 	err = s.around(ctx, info.FullMethod, func(ctx context.Context) error {
-		response, err = handler(ctx, request)
+		response, err := handler(ctx, request)
+		handled <- response
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return response, nil
+	return <-handled, nil
 }
 
 func (s *server) stream(service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
@@ -57,20 +59,43 @@ func (s *server) stream(service any, stream grpc.ServerStream, info *grpc.Stream
 // becomes an error of its call alone.
 func (s *server) around(ctx context.Context, method string, f func(context.Context) error) (err error) {
 	var c *call
-	defer func() {
-		if p := recover(); p != nil {
-			s.log.Error("call panicked", "node", s.cfg.ID, "method", method, "panic", p, "stack", string(debug.Stack()))
-			err = faultf(codes.Internal, "", "the node failed to handle the call")
-		}
-		err = s.conclude(ctx, c, err)
-	}()
+	defer func() { err = s.conclude(ctx, c, err) }()
+	defer s.survive(method, &err)
 	if strings.HasPrefix(method, "/grpc.health.v1.") {
 		return f(ctx)
 	}
 	if c, err = s.identify(ctx); err != nil {
 		return err
 	}
-	return f(context.WithValue(ctx, callKey{}, c))
+	return s.answer(c, func() (err error) {
+		defer s.survive(method, &err)
+		return f(context.WithValue(ctx, callKey{}, c))
+	})
+}
+
+// survive is deferred, and turns a panic into an error.
+func (s *server) survive(method string, err *error) {
+	if p := recover(); p != nil {
+		s.log.Error("call panicked", "node", s.cfg.ID, "method", method, "panic", p, "stack", string(debug.Stack()))
+		*err = faultf(codes.Internal, "", "the node failed to handle the call")
+	}
+}
+
+// answer runs f. When the node has outgrown its memory, a call whose statement was interrupted does not wait
+// for its end, which may never come: the client is told why before the process ends, and no edge tries the
+// statement on the next node. What else runs then is cut off with the process.
+func (s *server) answer(c *call, f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		return err
+	case <-s.outgrown:
+		if err := s.running.interruption(c.Statement, c.Session); err != nil {
+			return err
+		}
+		return <-done
+	}
 }
 
 // conclude sets the trailer of a call and gives its error a status.

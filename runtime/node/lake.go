@@ -42,8 +42,7 @@ func openTask(ctx context.Context, task wire.LakeTask, extensions ...string) (*e
 	}
 	err = loadExtensions(ctx, c, task.ExtensionDir, extensions...)
 	if err == nil {
-		memory := task.MemoryBytes / 4 * 3
-		err = limit(ctx, c, resources{memory: memory, threads: task.Threads, tempDir: task.TempDir})
+		err = limit(ctx, c, resources{memory: boundsOf(task.MemoryBytes).engine, threads: task.Threads, tempDir: task.TempDir})
 	}
 	if err == nil {
 		err = tune(ctx, c)

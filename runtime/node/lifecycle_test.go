@@ -174,7 +174,7 @@ func TestLoadTPCH(t *testing.T) {
 }
 
 func TestDeafStatementMakesTheNodeFatal(t *testing.T) {
-	r := &running{all: map[*execution]struct{}{}}
+	r := newRunning()
 	x, finish := r.begin(context.Background(), 0, "s1", "q1")
 	defer finish()
 	now := time.Now()

@@ -30,7 +30,12 @@ import (
 	"github.com/qod-io/qod/test/pgtest"
 )
 
-func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+func TestMain(m *testing.M) {
+	if os.Getenv(childNode) != "" {
+		os.Exit(beNode())
+	}
+	os.Exit(pgtest.Main(m))
+}
 
 // patience is how long a test waits for what must happen.
 const patience = 30 * time.Second
@@ -84,6 +89,22 @@ type testNode struct {
 
 func startNode(t *testing.T, lake wire.Lake, change ...func(*wire.NodeConfig)) *testNode {
 	t.Helper()
+	n := newTestNode(t, lake, change...)
+	listener, err := net.Listen("unix", n.socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	n.stop = stop
+	go func() { n.done <- Run(ctx, Config{Node: n.cfg, Listener: listener, Log: quiet()}) }()
+	t.Cleanup(n.close)
+	n.manager().waitReady()
+	return n
+}
+
+// newTestNode is a node that does not run yet.
+func newTestNode(t *testing.T, lake wire.Lake, change ...func(*wire.NodeConfig)) *testNode {
+	t.Helper()
 	key := wire.Key{ID: 1, Key: []byte(strings.Repeat("k", wire.KeySize))}
 	dir, err := os.MkdirTemp("", "qodn")
 	if err != nil {
@@ -101,15 +122,6 @@ func startNode(t *testing.T, lake wire.Lake, change ...func(*wire.NodeConfig)) *
 	if n.keys, err = wire.NewKeyring(n.cfg.Keys...); err != nil {
 		t.Fatal(err)
 	}
-	listener, err := net.Listen("unix", n.socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	n.stop = stop
-	go func() { n.done <- Run(ctx, Config{Node: n.cfg, Listener: listener, Log: quiet()}) }()
-	t.Cleanup(n.close)
-	n.manager().waitReady()
 	return n
 }
 

@@ -34,7 +34,7 @@ type Config struct {
 // Run attaches the lake, closes the engine to everything else and serves until ctx ends. Then it takes no
 // new statements, lets what runs end for up to DrainLimit, interrupts the rest and returns nil. It
 // returns an error when it cannot start or the listener fails; one that wraps ErrNoExtension when an
-// extension is missing.
+// extension is missing, and ErrOutgrown when the process has to end at once.
 func Run(ctx context.Context, cfg Config) error {
 	defer cfg.Listener.Close()
 	if v := cfg.Node.Version; v < wire.MinVersion || v > wire.Version {
@@ -56,7 +56,7 @@ func Run(ctx context.Context, cfg Config) error {
 	s.selfCheck(ctx)
 	cfg.Log.InfoContext(ctx, "node serves", "node", cfg.Node.ID, "lake", cfg.Node.Lake.Name,
 		"incarnation", s.incarnation, "took", time.Since(started))
-	quiet, err := s.serve(ctx, cfg.Listener)
+	quiet, err := s.whileSmall(func() (bool, error) { return s.serve(ctx, cfg.Listener) })
 	if quiet { // otherwise a call is still in the engine, and the end of the process has to end it
 		s.close()
 		e.close()

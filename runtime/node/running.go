@@ -14,8 +14,13 @@ const deafAfter = 60 * time.Second
 
 // running is the statements that run now, by the ids under which they can be cancelled.
 type running struct {
-	mu  sync.Mutex
-	all map[*execution]struct{}
+	mu    sync.Mutex
+	all   map[*execution]struct{}
+	begun chan struct{} // holds a token once a statement has begun; one place
+}
+
+func newRunning() *running {
+	return &running{all: map[*execution]struct{}{}, begun: make(chan struct{}, 1)}
 }
 
 // execution is one run of one statement. Its context ends when the statement is to be interrupted: by
@@ -31,6 +36,10 @@ type execution struct {
 	protected atomic.Bool  // in a transaction: a call that just vanished does not cancel it
 	cut       atomic.Int64 // when it was interrupted, in Unix nanoseconds; 0: it was not
 	entered   atomic.Int64 // since when it is in a call into the engine, likewise; 0: it is in none
+
+	// Of the mutex of running.
+	took   int64 // its share of the memory that the node has grown by meanwhile, in bytes
+	blamed bool  // interrupted for what it took
 }
 
 type executionKey struct{}
@@ -56,7 +65,7 @@ func (x *execution) inEngine() func() {
 func (r *running) begin(call context.Context, timeout time.Duration, session string, ids ...string) (*execution, func()) {
 	x := newExecution(call, session, ids)
 	r.mu.Lock()
-	r.all[x] = struct{}{}
+	r.add(x)
 	r.mu.Unlock()
 	return x, r.watch(x, call, timeout)
 }
@@ -74,9 +83,18 @@ func (r *running) beginUnique(call context.Context, timeout time.Duration, sessi
 		}
 	}
 	x.unique = true
-	r.all[x] = struct{}{}
+	r.add(x)
 	r.mu.Unlock()
 	return x, r.watch(x, call, timeout), nil
+}
+
+// add registers x. The mutex is held.
+func (r *running) add(x *execution) {
+	r.all[x] = struct{}{}
+	select {
+	case r.begun <- struct{}{}:
+	default:
+	}
 }
 
 func newExecution(call context.Context, session string, ids []string) *execution {

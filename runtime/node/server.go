@@ -50,6 +50,7 @@ type server struct {
 	draining    atomic.Bool
 	started     time.Time
 	stopping    chan struct{} // closed when the node stops
+	outgrown    chan struct{} // closed when it takes so much memory that the process has to end
 	sends       sync.WaitGroup
 }
 
@@ -72,13 +73,14 @@ func newServer(cfg wire.NodeConfig, e *engine, log *slog.Logger) (*server, error
 		changes:     newChanges(),
 		plans:       newPlans(),
 		sessions:    newSessions(),
-		running:     &running{all: map[*execution]struct{}{}},
+		running:     newRunning(),
 		outcomes:    &outcomes{byID: map[string]*outcome{}},
 		permissions: newPermissionSets(),
 		stats:       newTally(),
 		health:      &health{},
 		started:     time.Now(),
 		stopping:    make(chan struct{}),
+		outgrown:    make(chan struct{}),
 	}
 	s.pool = &pool{engine: e, home: home(cfg.Lake), root: "USE " + quoteName(cfg.Lake.Name), plans: s.plans}
 	s.keys.Store(keys)
