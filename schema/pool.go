@@ -53,7 +53,8 @@ var poolKind = Define[Pool](Kind{
 		},
 		{
 			Name: "memory", Type: cty.String, Default: cty.StringVal("1GiB"), Effect: Roll, Check: checkMemory,
-			Doc: "Memory of each node. DuckDB's own limit is 75 % of it.",
+			Doc: "Memory of each node. DuckDB's own limit is 75 % of it. A statement that makes the process take more than all of it, " +
+				"and at least 512 MiB more than DuckDB's limit, is ended.",
 		},
 		{
 			Name: "threads", Type: cty.Number, Default: cty.NumberIntVal(2), Effect: Roll, Check: whole(1, 256),

@@ -22,6 +22,7 @@ import (
 // real edge, and looks for what that user may not see in every byte that comes back.
 func TestAttacks(t *testing.T) {
 	i, s := besieged(t, binary(t))
+	neighbour := i.processOf(t, "globex/vault")
 	total := 0
 	for _, section := range sections(t) {
 		t.Run(section.Name, func(t *testing.T) {
@@ -35,6 +36,9 @@ func TestAttacks(t *testing.T) {
 		t.Errorf("%d attacks, want 200 at least", total)
 	}
 	i.unharmed(t, s)
+	if now := i.processOf(t, "globex/vault"); now != neighbour {
+		t.Errorf("the neighbour's node was %s and is %s", neighbour, now)
+	}
 }
 
 func sections(t *testing.T) []attacks.Section {
@@ -86,7 +90,20 @@ func (i *installation) attack(t *testing.T, s serving, session []attacks.Attack)
 		if strings.Contains(received, i.root) {
 			t.Errorf("%.2000s: the client received %s", a.SQL, i.root)
 		}
+		if err != nil {
+			c.outlives(t, a.SQL)
+		}
 	}
+}
+
+// outlives asserts that the pool answers after an attack. One that cost the node has a new one by then; the
+// manager waits longer each time, up to 30 seconds.
+func (c *client) outlives(t *testing.T, sql string) {
+	t.Helper()
+	eventually(t, time.Minute, fmt.Sprintf("an answer after %.2000s", sql), func() bool {
+		_, err := c.within(time.Minute, "SELECT 1")
+		return status.Code(err) != codes.Unavailable
+	})
 }
 
 // within runs a statement to its end.

@@ -140,8 +140,14 @@ func more30(more bool) string { return fmt.Sprintf("--var=more=%t", more) }
 // bystander is the node of the pool that both configurations have.
 func (i *installation) bystander(t testing.TB) string {
 	t.Helper()
+	return i.processOf(t, "acme/main")
+}
+
+// processOf is the one node of a pool: its process and incarnation.
+func (i *installation) processOf(t testing.TB, pool string) string {
+	t.Helper()
 	return i.psql(t, `SELECT n.pid || ' ' || n.incarnation FROM qodstate_node n JOIN qodstate_object o ON o.id::text = n.pool_id
-		WHERE o.key = 'acme/main'`)
+		WHERE o.key = '`+pool+`'`)
 }
 
 // signalAfter signals a command at a time, and says whether that cut it short.

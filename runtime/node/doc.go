@@ -22,4 +22,7 @@
 // if names mean something else by then. What it rewrote keeps the columns' names of what the client sent.
 // The engine's errors pass a veil on their way to clients and logs: users who may not see everything are
 // not told which names there are, and those with policies on a table of the statement only the class.
+//
+// DuckDB's memory limit does not count what functions make. While statements run the node watches what its
+// process takes, ends those that take too much, and at last itself, before the host has to.
 package node
