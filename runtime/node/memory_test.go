@@ -151,7 +151,7 @@ func TestNodeEndsBeforeTheHostIsFull(t *testing.T) {
 	}
 }
 
-func TestMemoryWatch(t *testing.T) {
+func TestBounds(t *testing.T) {
 	b := boundsOf(1 << 30)
 	if b.engine != 768<<20 || b.limit != 1280<<20 || b.most != 1792<<20 {
 		t.Fatalf("bounds of 1 GiB are %+v", b)
@@ -159,6 +159,10 @@ func TestMemoryWatch(t *testing.T) {
 	if b := boundsOf(16 << 30); b.engine != 12<<30 || b.limit != 16<<30 || b.most != 20<<30 {
 		t.Fatalf("bounds of 16 GiB are %+v", b)
 	}
+}
+
+func TestMemoryWatch(t *testing.T) {
+	b := boundsOf(1 << 30)
 	r := newRunning()
 	start := func(id string, inside bool) (*execution, func()) {
 		x, finish := r.begin(t.Context(), 0, "s", id)
