@@ -105,7 +105,7 @@ func (l *loader) read(m *module, names []string) hcl.Diagnostics {
 	for _, body := range bodies {
 		diags = append(diags, m.collect(body)...)
 	}
-	return diags
+	return append(diags, m.decodeBlocks()...)
 }
 
 func (l *loader) readAuto(names []string) hcl.Diagnostics {

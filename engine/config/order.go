@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/qod-io/qod/engine/graph"
+	"github.com/qod-io/qod/engine/parallel"
 	"github.com/qod-io/qod/schema"
 )
 
@@ -33,11 +34,11 @@ func (r *run) analyse(m *module) *analysis {
 		a.uses[l.node] = refs
 		nodes = append(nodes, l.node)
 	}
-	for _, b := range m.blocks {
-		refs, dependsOn, diags := m.uses(b)
-		r.report(diags)
-		a.uses[b.node], a.dependsOn[b.node] = refs, dependsOn
-		nodes = append(nodes, b.node)
+	for i, u := range m.usesOfBlocks() {
+		n := m.blocks[i].node
+		r.report(u.diags)
+		a.uses[n], a.dependsOn[n] = u.refs, u.dependsOn
+		nodes = append(nodes, n)
 	}
 	for _, c := range m.calls {
 		refs, dependsOn, diags := m.callUses(c)
@@ -48,6 +49,23 @@ func (r *run) analyse(m *module) *analysis {
 	r.report(a.addOutputs(m))
 	r.report(a.sort(m, nodes))
 	return a
+}
+
+// uses is what a block refers to.
+type uses struct {
+	refs, dependsOn []reference
+	diags           hcl.Diagnostics
+}
+
+// usesOfBlocks returns what each block refers to.
+func (m *module) usesOfBlocks() []uses {
+	out := make([]uses, len(m.blocks))
+	parallel.Do(len(out), blocksAtOnce, func(first, step int) {
+		for i := first; i < len(out); i += step {
+			out[i].refs, out[i].dependsOn, out[i].diags = m.uses(m.blocks[i])
+		}
+	})
+	return out
 }
 
 // addOutputs finds what outputs refer to. Nothing in the module refers to them.
@@ -128,6 +146,18 @@ func (r *run) refuseSameKey() {
 	}
 }
 
+// depend sets what the object depends on: what its block refers to, and what its value names.
+func (inst *instance) depend(byAddr map[schema.Addr]string) {
+	needs := inst.needs()
+	for _, ref := range inst.object.Kind.Refs(inst.object.Value) {
+		if address, here := byAddr[ref.To]; here {
+			needs[address] = true
+		}
+	}
+	delete(needs, inst.object.Address)
+	inst.object.DependsOn = slices.Sorted(maps.Keys(needs))
+}
+
 // ordered returns the objects in order of dependency, with DependsOn filled in.
 func (r *run) ordered() []schema.Object {
 	byAddr := map[schema.Addr]string{}
@@ -137,16 +167,14 @@ func (r *run) ordered() []schema.Object {
 	g := graph.New[string]()
 	for _, inst := range r.objects {
 		g.Add(inst.object.Address)
+		inst.evaluation.through(inst.block.node) // which remembers it
 	}
-	for _, inst := range r.objects {
-		needs := inst.needs()
-		for _, ref := range inst.object.Kind.Refs(inst.object.Value) {
-			if address, here := byAddr[ref.To]; here {
-				needs[address] = true
-			}
+	parallel.Do(len(r.objects), blocksAtOnce, func(first, step int) {
+		for i := first; i < len(r.objects); i += step {
+			r.objects[i].depend(byAddr)
 		}
-		delete(needs, inst.object.Address)
-		inst.object.DependsOn = slices.Sorted(maps.Keys(needs))
+	})
+	for _, inst := range r.objects {
 		for _, address := range inst.object.DependsOn {
 			g.Connect(inst.object.Address, address)
 		}

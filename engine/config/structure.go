@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/qod-io/qod/engine/parallel"
 	"github.com/qod-io/qod/schema"
 )
 
@@ -193,10 +194,23 @@ func (m *module) addBlock(src *hcl.Block) hcl.Diagnostics {
 		return hcl.Diagnostics{failAt(b.header, "Duplicate "+kind.Name,
 			"%s is declared already at %s: give one of them another label.", b.node.String(), first.header.String())}
 	}
-	diags := b.decodeHeader()
 	m.blockOf[b.node] = b
 	m.blocks = append(m.blocks, b)
-	return diags
+	return nil
+}
+
+// blocksAtOnce is how many blocks are worth a processor of their own.
+const blocksAtOnce = 64
+
+// decodeBlocks reads the blocks of objects that were collected.
+func (m *module) decodeBlocks() hcl.Diagnostics {
+	found := make([]hcl.Diagnostics, len(m.blocks))
+	parallel.Do(len(m.blocks), blocksAtOnce, func(first, step int) {
+		for i := first; i < len(m.blocks); i += step {
+			found[i] = m.blocks[i].decodeHeader()
+		}
+	})
+	return slices.Concat(found...)
 }
 
 // form is what evaluation needs to know of a kind, made once.

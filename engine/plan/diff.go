@@ -77,6 +77,10 @@ func (b *builder) diff(p *pair, room []cell) *diff {
 		c := &d.cells[len(d.cells)-1]
 		*c = cell{field: f, written: b.written(p.id, p.want, f), stored: p.have.Spec.GetAttr(f.name)}
 		c.last = b.last(p, *c)
+		if c.written.IsNull() && c.stored.IsNull() && c.last.IsNull() { // as most of an object is
+			c.next, c.applied = c.written, c.written
+			continue
+		}
 		b.settle(p, c, d)
 		b.cell(p, *c, d)
 	}

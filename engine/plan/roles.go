@@ -9,6 +9,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/qod-io/qod/engine/parallel"
 	"github.com/qod-io/qod/schema"
 )
 
@@ -154,16 +155,27 @@ func newJudge(r Roles) *judge {
 			j.roles[w.addr] = w
 		}
 	}
-	for _, o := range r.After {
-		if o.Kind.Name == "user" {
-			j.hold(o, groups)
+	holders := make([]*holder, len(r.After))
+	parallel.Do(len(r.After), enoughToShare, func(first, step int) {
+		for i := first; i < len(r.After); i += step {
+			if r.After[i].Kind.Name == "user" {
+				holders[i] = j.holder(r.After[i], groups)
+			}
+		}
+	})
+	for _, h := range holders {
+		if h == nil {
+			continue
+		}
+		for _, w := range h.roles {
+			w.holders = append(w.holders, h)
 		}
 	}
 	return j
 }
 
-// hold tells the roles of a user that it holds them.
-func (j *judge) hold(o Standing, groups map[schema.Addr][]string) {
+// holder is a user with the roles that it holds.
+func (j *judge) holder(o Standing, groups map[schema.Addr][]string) *holder {
 	tenant := textOf(o.Spec, "tenant")
 	names := texts(o.Spec.GetAttr("roles"))
 	for _, g := range texts(o.Spec.GetAttr("groups")) {
@@ -174,13 +186,13 @@ func (j *judge) hold(o Standing, groups map[schema.Addr][]string) {
 	for _, name := range slices.Compact(names) {
 		if w, ok := j.roles[schema.NewAddr("role", tenant, name)]; ok {
 			h.roles = append(h.roles, w)
-			w.holders = append(w.holders, h)
 			h.reads = append(h.reads, w.reads()...)
 		}
 		if slices.ContainsFunc(schema.VirtualRoles(), func(v schema.VirtualRole) bool { return v.Name == name }) {
 			h.reads = append(h.reads, rule{catalog: schema.Any, schema: schema.Any, table: schema.Any}) // each of them reads all
 		}
 	}
+	return h
 }
 
 func (w *heldRole) reads() []rule {
