@@ -81,8 +81,8 @@ func (s *server) survive(method string, err *error) {
 	}
 }
 
-// answer runs f. When the node has outgrown its memory, a call whose statement was interrupted does not wait
-// for its end, which may never come: the client is told why before the process ends, and no edge tries the
+// answer runs f. When the node has outgrown its memory, a call whose read was interrupted does not wait for
+// its end, which may never come: the client is told why before the process ends, and no edge tries the
 // statement on the next node. What else runs then is cut off with the process, and what comes is sent away.
 func (s *server) answer(c *call, f func() error) error {
 	select {

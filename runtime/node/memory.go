@@ -64,9 +64,9 @@ func Volunteer() error {
 	return nil
 }
 
-// whileSmall runs serve and watches the memory meanwhile. When that gets out of hand it returns ErrOutgrown
-// and leaves serve behind, for which the process has to end.
-func (s *server) whileSmall(serve func() (quiet bool, err error)) (quiet bool, err error) {
+// watched runs serve and watches the memory meanwhile. When that gets out of hand it returns ErrOutgrown and
+// leaves serve behind, for which the process has to end.
+func (s *server) watched(serve func() (quiet bool, err error)) (quiet bool, err error) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	var watching sync.WaitGroup
@@ -93,7 +93,7 @@ func (s *server) whileSmall(serve func() (quiet bool, err error)) (quiet bool, e
 
 // watchMemory looks at the memory as long as statements run, until ctx ends or the node has outgrown.
 func (s *server) watchMemory(ctx context.Context) {
-	w := memoryWatch{bounds: boundsOf(s.cfg.MemoryBytes), running: s.running}
+	w := memoryWatch{bounds: boundsOf(s.cfg.MemoryBytes), running: s.running, before: residentBytes()}
 	if w.limit == 0 {
 		return
 	}
@@ -106,7 +106,7 @@ func (s *server) watchMemory(ctx context.Context) {
 			}
 		}
 		v := w.look(time.Now(), residentBytes())
-		s.heed(v)
+		s.heed(w.bounds, v)
 		if v.outgrown {
 			close(s.outgrown)
 			return
@@ -120,16 +120,16 @@ func (s *server) watchMemory(ctx context.Context) {
 }
 
 // heed writes down what a look at the memory brought, and asks for another node where this one is stuck.
-func (s *server) heed(v verdict) {
+func (s *server) heed(b bounds, v verdict) {
 	log := s.log.With("node", s.cfg.ID, "resident", v.resident)
 	if v.ended != nil {
-		log.Warn("statement ended: the node takes more memory than its limit", "limit", boundsOf(s.cfg.MemoryBytes).limit, "statement", v.ended.ids[0])
+		log.Warn("statement ended: the node takes more memory than its limit", "limit", b.limit, "statement", v.ended.ids[0])
 	}
 	if v.stuck {
 		s.health.fail("the node takes more memory than its limit, whatever statements are ended")
 	}
 	if v.outgrown {
-		log.Error("node ends: its memory is out of hand", "most", boundsOf(s.cfg.MemoryBytes).most, "running", s.running.count())
+		log.Error("node ends: its memory is out of hand", "most", b.most, "running", s.running.count())
 	}
 }
 
@@ -231,12 +231,13 @@ func (r *running) endHeaviest(now time.Time, cause error) *execution {
 	return heaviest
 }
 
-// interruption returns why the statement that runs under that id in the session was interrupted, or nil.
+// interruption returns why the statement that runs under that id in the session was interrupted, or nil. One
+// that may change something is left out: it could take effect all the same.
 func (r *running) interruption(id, session string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for x := range r.all {
-		if x.session == session && slices.Contains(x.ids, id) {
+		if !x.unique && x.session == session && slices.Contains(x.ids, id) {
 			return context.Cause(x.ctx)
 		}
 	}

@@ -56,7 +56,7 @@ func Run(ctx context.Context, cfg Config) error {
 	s.selfCheck(ctx)
 	cfg.Log.InfoContext(ctx, "node serves", "node", cfg.Node.ID, "lake", cfg.Node.Lake.Name,
 		"incarnation", s.incarnation, "took", time.Since(started))
-	quiet, err := s.whileSmall(func() (bool, error) { return s.serve(ctx, cfg.Listener) })
+	quiet, err := s.watched(func() (bool, error) { return s.serve(ctx, cfg.Listener) })
 	if quiet { // otherwise a call is still in the engine, and the end of the process has to end it
 		s.close()
 		e.close()
