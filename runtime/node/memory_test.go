@@ -219,17 +219,23 @@ func TestMemoryWatch(t *testing.T) {
 	if v := look(deafAfter+1, b.limit+1, "", false); !v.stuck {
 		t.Error("not stuck above the limit for a minute")
 	}
-	write, finish, _ := r.beginUnique(t.Context(), 0, "s", "write")
-	look(1, b.most+1, "write", true)
-	if err := r.interruption("write", "s"); err != nil || write.ctx.Err() == nil {
-		t.Errorf("of a write it is told: %v", err)
-	}
-	finish()
-	look(1, b.limit, "", false)
 	_, finish = start("late", true)
 	look(1, b.most+1, "late", true)
 	finish()
 	start("later", true)
 	look(1, b.limit+1, "", false)
 	look(1, b.most+1, "later", true)
+}
+
+func TestOfAnInterruptedWriteNothingIsTold(t *testing.T) {
+	r := newRunning()
+	w := memoryWatch{bounds: boundsOf(1 << 30), running: r}
+	write, finish, _ := r.beginUnique(t.Context(), 0, "s", "write")
+	defer finish()
+	if v := w.look(time.Now(), w.most+1); v.ended != write {
+		t.Fatal("the write was not ended")
+	}
+	if err := r.interruption("write", "s"); err != nil || write.ctx.Err() == nil {
+		t.Errorf("of a write it is told: %v", err)
+	}
 }
