@@ -86,7 +86,10 @@ func (s *server) watched(serve func() (quiet bool, err error)) (quiet bool, err 
 		watching.Wait()
 		return e.quiet, e.err
 	case <-s.outgrown:
-		time.Sleep(farewell)
+		select {
+		case <-served:
+		case <-time.After(farewell):
+		}
 		return false, ErrOutgrown
 	}
 }
