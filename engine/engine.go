@@ -91,6 +91,8 @@ func New(c Config) *Engine { return &Engine{c} }
 type Plan struct {
 	*plan.Plan
 	secrets map[store.SecretKey]string
+	// asked are the ids of the objects of a request's changes, in their order.
+	asked []string
 }
 
 // runs is the kind whose objects the Runtime runs.
@@ -102,6 +104,8 @@ type PlanOptions struct {
 	Selection plan.Selection
 	// AdoptStack takes over a known stack although it has another lineage, or none was given.
 	AdoptStack bool
+	// about is what a request names, as plan.Input has it; nil for a configuration.
+	about map[string]string
 }
 
 // Plan compares the configuration of a stack with what is there. It writes nothing. A plan that destroys
@@ -141,13 +145,18 @@ func (e *Engine) compare(snap *store.Snapshot, stack store.Stack, c schema.Desir
 	for _, object := range c.Objects {
 		sensitive[object.Address] = object.Sensitive
 	}
+	missed := lost(snap, stack.Name)
+	if o.about != nil {
+		missed = nil
+	}
 	p.Plan = plan.Build(plan.Input{
 		Stack:     stack.Name,
 		Mode:      o.Mode,
 		Selection: o.Selection,
 		Desired:   c,
 		Actual:    actual(snap),
-		Lost:      lost(snap, stack.Name),
+		About:     o.about,
+		Lost:      missed,
 		Outputs:   snap.Outputs[stack.Name],
 		Sensitive: sensitive,
 		NewID:     uuid.NewString,

@@ -109,7 +109,16 @@ func (s Step) rebase(from, to Step) (Step, bool) {
 	return Step{Name: to.Name, Key: s.Key, Keyed: true}, true
 }
 
-// ParseAddress reads what String printed.
+// Own returns the address of an object that no block or resource wrote: it prints as the object's name.
+func (a Addr) Own() Address { return Address{Kind: a.Kind, Step: Step{Name: a.Path}} }
+
+// Names reports whether an address is the object's own name, and can be that of no block. Such an address follows
+// the name.
+func (a Addr) Names(address string) bool {
+	return strings.Contains(a.Path, "/") && address == a.String()
+}
+
+// ParseAddress reads what String printed, unless it is that of an object which no block wrote.
 func ParseAddress(s string) (Address, error) {
 	t, diags := hclsyntax.ParseTraversalAbs([]byte(s), "", hcl.InitialPos)
 	if diags.HasErrors() {

@@ -1,6 +1,8 @@
 package schema
 
 import (
+	"slices"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 )
@@ -36,6 +38,27 @@ type Object struct {
 
 // Addr returns the address of the object by kind and key.
 func (o Object) Addr() Addr { return o.Kind.Addr(o.Value) }
+
+// Depend orders objects by their kinds, and says which of them need which by reference.
+func Depend(objects []Object) {
+	rank := map[string]int{}
+	for i, k := range Kinds() {
+		rank[k.Name] = i
+	}
+	slices.SortStableFunc(objects, func(x, y Object) int { return rank[x.Kind.Name] - rank[y.Kind.Name] })
+	at := map[Addr]string{}
+	for _, o := range objects {
+		at[o.Addr()] = o.Address
+	}
+	for i := range objects {
+		o := &objects[i]
+		for _, ref := range o.Kind.Refs(o.Value) {
+			if address, ok := at[ref.To]; ok && address != o.Address && !slices.Contains(o.DependsOn, address) {
+				o.DependsOn = append(o.DependsOn, address)
+			}
+		}
+	}
+}
 
 // Lifecycle is what the lifecycle block of an object says.
 type Lifecycle struct {

@@ -38,7 +38,7 @@ func (p Past) Desired() (schema.Desired, []plan.Problem) {
 	for _, t := range b.gone {
 		b.recreate(t)
 	}
-	b.depend()
+	schema.Depend(b.objects)
 	outputs := b.outputs()
 	return schema.Desired{Objects: b.objects, Imports: b.imports, Outputs: outputs}, b.problems
 }
@@ -155,7 +155,10 @@ func (b *rollback) restore(t, n *store.Object, address string) {
 
 // takeBack restores an object that was forgotten since.
 func (b *rollback) takeBack(t, n *store.Object) {
-	to, err := schema.ParseAddress(t.Address)
+	to, err := t.Addr().Own(), error(nil)
+	if t.Address != to.String() {
+		to, err = schema.ParseAddress(t.Address)
+	}
 	if err != nil {
 		b.refuse(t.Address, t.Addr().String()+" cannot be taken back", err.Error())
 		return
@@ -231,27 +234,6 @@ func (b *rollback) occupied(t, by *store.Object) bool {
 	b.refuse(t.Address, fmt.Sprintf("%s cannot come back to %s", t.Addr(), t.Address),
 		fmt.Sprintf("%s is there now. Move it to another address first: qod state mv %s NEW.", by.Addr(), t.Address))
 	return true
-}
-
-// depend orders the objects and says which need which.
-func (b *rollback) depend() {
-	rank := map[string]int{}
-	for i, k := range schema.Kinds() {
-		rank[k.Name] = i
-	}
-	slices.SortStableFunc(b.objects, func(x, y schema.Object) int { return rank[x.Kind.Name] - rank[y.Kind.Name] })
-	at := map[schema.Addr]string{}
-	for _, o := range b.objects {
-		at[o.Addr()] = o.Address
-	}
-	for i := range b.objects {
-		o := &b.objects[i]
-		for _, ref := range o.Kind.Refs(o.Value) {
-			if address, ok := at[ref.To]; ok && address != o.Address && !slices.Contains(o.DependsOn, address) {
-				o.DependsOn = append(o.DependsOn, address)
-			}
-		}
-	}
 }
 
 func (b *rollback) warn(address string, path cty.Path, summary, detail string) {

@@ -97,7 +97,7 @@ func TestRollbackOfNames(t *testing.T) {
 tenant.a {"name":"a"}
 tenant.b {"name":"b"}
 role.elsewhere {"name":"owner","tenant":"a"} protected after tenant.a
-user.a/ana {"name":"ana","roles":["owner"],"tenant":"a"} ignores password ignores password_verifier after tenant.a role.elsewhere`, "")
+user.b/ana {"name":"ana","roles":["owner"],"tenant":"a"} ignores password ignores password_verifier after tenant.a role.elsewhere`, "")
 }
 
 func TestRollbackKeepsSecrets(t *testing.T) {

@@ -18,6 +18,10 @@ type Input struct {
 	Selection Selection
 	Desired   schema.Desired
 	Actual    []Actual
+	// About, when it is not nil, makes this the plan of a request: it holds the ids of the stored objects that the
+	// request names, each with the address that it gets, or "" for one that goes. All others count as those of
+	// others, of the own stack too. Outputs stay as they are.
+	About map[string]string
 	// Lost are the objects that the stack has lost and has not taken note of.
 	Lost []Lost
 	// Outputs are those of the last apply. The Value of a sensitive one is its fingerprint, a string.
@@ -50,7 +54,9 @@ func Build(in Input) *Plan {
 	}
 	b.narrow()
 	b.lost()
-	b.proposeMoves()
+	if !b.asked() {
+		b.proposeMoves()
+	}
 	b.finish()
 	b.outputs()
 	return b.plan
@@ -128,6 +134,10 @@ func (b *builder) store() {
 			pairs[i] = pair{
 				id: a.ID, kind: a.Kind, have: a, addr: addr, was: addr, own: a.Stack == b.in.Stack, at: a.Address, kept: true,
 			}
+			if b.in.About != nil {
+				to, named := b.in.About[a.ID]
+				pairs[i].own, pairs[i].at = pairs[i].own && named, cmp.Or(to, a.Address)
+			}
 		}
 	})
 	b.stored = make([]*pair, 0, len(pairs))
@@ -189,7 +199,7 @@ func (b *builder) finish() {
 		switch {
 		case p.change != nil && p.kept:
 			b.plan.Changes = append(b.plan.Changes, *p.change)
-		case p.have != nil && p.have.Stack == b.in.Stack:
+		case p.have != nil && p.have.Stack == b.in.Stack && p.own:
 			b.plan.Unchanged++
 		}
 	}

@@ -82,7 +82,11 @@ func (b *builder) after(p *pair) (schema.Addr, string) {
 			}
 			return to.kind.NameOf(to.change.Spec)
 		})
-		return p.kind.Addr(spec), p.have.Address
+		addr := p.kind.Addr(spec)
+		if p.was.Names(p.have.Address) {
+			return addr, addr.String() // its own address follows its name
+		}
+		return addr, p.have.Address
 	case Forget:
 		return p.change.Addr, ""
 	}
@@ -96,20 +100,26 @@ func (b *builder) taken(addr schema.Addr, p, other *pair) {
 	}
 	if other.own {
 		b.problem(p, Problem{
-			Address: p.at, Summary: fmt.Sprintf("%s would be the name of two objects", addr),
+			Address: p.at, Conflict: true, Summary: fmt.Sprintf("%s would be the name of two objects", addr),
 			Detail: fmt.Sprintf("%s and %s would both have that name.%s", p.at, other.at, b.otherName()),
 		})
 		return
 	}
-	owner, way := fmt.Sprintf("belongs to stack %q", other.have.Stack), ", remove that one there first, or take it over with an import block"
+	by := "with an import block"
+	if b.asked() {
+		by = "with take_over"
+	}
+	owner, way := fmt.Sprintf("belongs to stack %q", other.have.Stack), ", remove that one there first, or take it over "+by
 	switch other.have.Stack {
 	case "":
-		owner, way = "exists already", ", or take that one over with an import block"
+		owner, way = "exists already", ", or take that one over "+by
 	case SystemStack:
 		way = ""
+	case b.in.Stack:
+		owner, way = "exists already", ""
 	}
 	b.problem(p, Problem{
-		Address: p.at, Summary: fmt.Sprintf("%s %s", addr, owner),
+		Address: p.at, Conflict: true, Summary: fmt.Sprintf("%s %s", addr, owner),
 		Detail: fmt.Sprintf("An object of that name exists, %s. A plan changes only what its own stack owns: "+
 			"give this one another name%s.", author(other.have), way),
 	})
@@ -181,7 +191,7 @@ func owner(a *Actual) string {
 func (b *builder) inUse(p *pair, users []string) {
 	slices.Sort(users)
 	b.problem(p, Problem{
-		Address: p.at, Summary: fmt.Sprintf("%s is still in use", p.was),
+		Address: p.at, Conflict: true, Summary: fmt.Sprintf("%s is still in use", p.was),
 		Detail: fmt.Sprintf("It cannot be destroyed while others refer to it: %s. Remove those first.%s",
 			strings.Join(slices.Compact(users), ", "), b.partial()),
 	})
@@ -190,11 +200,14 @@ func (b *builder) inUse(p *pair, users []string) {
 func (b *builder) dangling(p *pair, ref schema.Ref) {
 	attr, _ := p.kind.Attr(ref.Attr)
 	known := append(slices.Clone(attr.Literal), b.siblings(ref.To)...)
+	nowhere := "which neither this configuration nor another stack has"
+	if b.asked() {
+		nowhere = "which does not exist"
+	}
 	problem := Problem{
 		Address: p.at, Path: cty.GetAttrPath(ref.Attr),
 		Summary: fmt.Sprintf("%s does not exist", ref.To),
-		Detail: fmt.Sprintf("%s refers to %s, which neither this configuration nor another stack has.%s",
-			p.addr, ref.To, schema.DidYouMean(ref.To.Name(), known)),
+		Detail:  fmt.Sprintf("%s refers to %s, %s.%s", p.addr, ref.To, nowhere, schema.DidYouMean(ref.To.Name(), known)),
 	}
 	switch {
 	case b.byAddr[ref.To] != nil:

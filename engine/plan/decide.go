@@ -49,7 +49,7 @@ func (b *builder) fresh(id string, p *pair) (cty.Value, []string) {
 			if names, all := ignores(p.want.Lifecycle, f); all {
 				v = stored
 			} else if len(names) > 0 {
-				v = overlaid(v, stored, names)
+				v = Overlaid(v, stored, names)
 			}
 		}
 		if f.secret() && !v.IsNull() {
@@ -71,10 +71,13 @@ func (b *builder) replace(p *pair) {
 	b.was(c, p)
 	p.change = c
 	if c.WasProtected || c.Protected {
+		detail := fmt.Sprintf("%s has prevent_destroy = true, and this plan would destroy it and make it anew (%s). "+
+			"To allow it, set prevent_destroy = false, apply that, and then plan again.", p.at, p.detail)
+		if b.asked() {
+			detail = fmt.Sprintf("This would destroy it and make it anew (%s). %s", p.detail, putFirst("protected", false))
+		}
 		b.problem(p, Problem{
-			Address: p.at, Summary: fmt.Sprintf("%s is protected and may not be replaced", p.was),
-			Detail: fmt.Sprintf("%s has prevent_destroy = true, and this plan would destroy it and make it anew (%s). "+
-				"To allow it, set prevent_destroy = false, apply that, and then plan again.", p.at, p.detail),
+			Address: p.at, Conflict: true, Summary: fmt.Sprintf("%s is protected and may not be replaced", p.was), Detail: detail,
 		})
 	}
 }
@@ -160,7 +163,7 @@ func (b *builder) checkRemovals(removals []removal) {
 
 // absence says why an object is no longer desired.
 func (b *builder) absence(at string) (Reason, string) {
-	if b.in.Mode == Destroy {
+	if b.in.Mode == Destroy || b.asked() {
 		return DeleteByRequest, ""
 	}
 	why := schema.NoBlock
@@ -194,21 +197,25 @@ func (b *builder) destroy(p *pair, reason Reason, detail string, asked bool) {
 // problems says why an object may not be destroyed.
 func (b *builder) problems(p *pair, asked bool) {
 	if p.kind.Holds != "" && !isTrue(p.have.Spec.GetAttr(p.kind.Holds)) {
+		detail := fmt.Sprintf("Destroying %s would delete its data. To allow it, set %s = true in its block, apply that, "+
+			"and then remove the block or run the destroy again.", p.addr, p.kind.Holds)
+		if b.asked() {
+			detail = fmt.Sprintf("Destroying %s would delete its data. %s", p.addr, putFirst(p.kind.Holds, true))
+		}
 		b.problem(p, Problem{
-			Address: p.at,
-			Summary: fmt.Sprintf("%s holds data and may not be destroyed", p.addr),
-			Detail: fmt.Sprintf("Destroying %s would delete its data. To allow it, set %s = true in its block, apply that, "+
-				"and then remove the block or run the destroy again.", p.addr, p.kind.Holds),
+			Address: p.at, Conflict: true, Summary: fmt.Sprintf("%s holds data and may not be destroyed", p.addr), Detail: detail,
 		})
 	}
 	if asked || !p.have.Protected && !b.protects[p.at] {
 		return
 	}
+	detail := fmt.Sprintf("%s was written with prevent_destroy = true, which outlives its block. To destroy it, set "+
+		"prevent_destroy = false and apply that first, or write in place of its block:\n\n%s", p.at, removedBlock(p.at))
+	if b.asked() {
+		detail = putFirst("protected", false)
+	}
 	b.problem(p, Problem{
-		Address: p.at,
-		Summary: fmt.Sprintf("%s is protected and may not be destroyed", p.addr),
-		Detail: fmt.Sprintf("%s was written with prevent_destroy = true, which outlives its block. To destroy it, set "+
-			"prevent_destroy = false and apply that first, or write in place of its block:\n\n%s", p.at, removedBlock(p.at)),
+		Address: p.at, Conflict: true, Summary: fmt.Sprintf("%s is protected and may not be destroyed", p.addr), Detail: detail,
 	})
 }
 

@@ -125,8 +125,8 @@ func (b *builder) settle(p *pair, c *cell, d *diff) {
 		}
 		return
 	case len(names) > 0:
-		last = overlaid(c.last, c.stored, names)
-		c.next, c.applied = overlaid(c.written, c.stored, names), overlaid(c.written, c.last, names)
+		last = Overlaid(c.last, c.stored, names)
+		c.next, c.applied = Overlaid(c.written, c.stored, names), Overlaid(c.written, c.last, names)
 	case c.key && folded(c.written, c.stored):
 		c.next, c.applied = c.stored, c.last // names that differ in case only are the same
 		if absent(c.last) {
@@ -135,7 +135,7 @@ func (b *builder) settle(p *pair, c *cell, d *diff) {
 		return
 	default:
 		c.next, c.applied = c.written, c.written
-		if absent(c.written) && absent(c.last) && !c.whole {
+		if absent(c.written) && absent(c.last) && !c.whole && !b.asked() { // a request says the whole value
 			c.next = c.stored
 		}
 	}

@@ -44,9 +44,9 @@ func stepName(path cty.Path, i int) (string, bool) {
 	return "", false
 }
 
-// overlaid returns a single block with the named attributes of another. A block in which nothing is left
-// is none.
-func overlaid(base, over cty.Value, names []string) cty.Value {
+// Overlaid returns a single block with the named attributes of another. A block in which nothing is left
+// is none. Either may be null.
+func Overlaid(base, over cty.Value, names []string) cty.Value {
 	if base.IsNull() && over.IsNull() {
 		return base
 	}

@@ -72,8 +72,9 @@ func (b *builder) refuse(im *schema.Import, have, want *pair) (Problem, bool) {
 		}, true
 	case have.have.Stack == SystemStack:
 		return Problem{
-			Summary: fmt.Sprintf("%s belongs to qod itself", im.ID),
-			Detail:  "What qod made by itself has no other owner. Write a new object of another name.",
+			Conflict: true,
+			Summary:  fmt.Sprintf("%s belongs to qod itself", im.ID),
+			Detail:   "What qod made by itself has no other owner. Write a new object of another name.",
 		}, true
 	case have.own:
 		return Problem{

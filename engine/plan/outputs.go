@@ -13,9 +13,9 @@ import (
 )
 
 // outputs compares the outputs with those of the last apply. A plan that leaves something out leaves
-// them alone: they are results of the whole.
+// them alone, and a request does: they are results of the whole.
 func (b *builder) outputs() {
-	if b.plan.Partial || b.in.Mode == RefreshOnly {
+	if b.plan.Partial || b.in.Mode == RefreshOnly || b.asked() {
 		return
 	}
 	b.plan.Result = []schema.Output{}

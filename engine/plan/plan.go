@@ -158,6 +158,9 @@ type Problem struct {
 	Range   *hcl.Range
 	Summary string
 	Detail  string
+	// Conflict says that the plan is at odds with what there is: an owner, a name, a reference, a protection.
+	// Without it, what is asked for is wrong by itself.
+	Conflict bool
 }
 
 // Plan is everything that one apply does.

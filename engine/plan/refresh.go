@@ -26,7 +26,7 @@ func (b *builder) take(p *pair) {
 		}
 		base := last
 		if len(names) > 0 {
-			base = overlaid(last, stored, names)
+			base = Overlaid(last, stored, names)
 		}
 		if !drifts(p.have, f, base, stored) {
 			continue

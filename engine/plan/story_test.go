@@ -23,6 +23,7 @@ type storyFile struct {
 		Destroy bool
 	}
 	Imports  []struct{ To, ID string }
+	About    map[string]string // of a request
 	Lost     []struct{ ID, Addr, Address string }
 	Absence  map[string]schema.Absence
 	Outputs  []outputFile
@@ -56,7 +57,7 @@ func options(t *testing.T, archive *txtar.Archive) storyFile {
 func extend(t *testing.T, archive *txtar.Archive, in *plan.Input) {
 	t.Helper()
 	o := options(t, archive)
-	in.Mode = o.Mode
+	in.Mode, in.About = o.Mode, o.About
 	in.Selection = plan.Selection{Targets: places(t, o.Targets), Exclude: places(t, o.Exclude), Replace: places(t, o.Replace)}
 	for _, m := range o.Moves {
 		in.Desired.Moves = append(in.Desired.Moves, schema.Move{From: place(t, m.From), To: place(t, m.To)})

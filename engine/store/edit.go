@@ -95,6 +95,9 @@ func (d *draft) put(w Write, old Object, exists bool) error {
 		ID: w.ID, Kind: w.Kind, Spec: w.Spec, Applied: w.Applied, Address: w.Address, Stack: w.Stack,
 		Generation: 1, Revision: d.next, Protected: w.Protected, Sensitive: sorted(w.Sensitive),
 	}
+	if exists && w.Address == old.Address && old.Addr().Names(old.Address) {
+		o.Address = o.Addr().String()
+	}
 	if w.Stack == "" && w.Address == "" {
 		o.Applied, o.Protected = cty.NilVal, false
 	}

@@ -11,7 +11,8 @@ import (
 
 // followRenames rewrites the names of renamed objects in those that refer to them and are not written
 // themselves. The name is the innermost part of a key, so one level is enough: whoever refers to an
-// object by its outer parts too has the attribute that refers to the outer object.
+// object by its outer parts too has the attribute that refers to the outer object. An object whose address is
+// its own name keeps it so.
 func (d *draft) followRenames() {
 	renamed := d.renamed()
 	if len(renamed) == 0 {
@@ -29,6 +30,9 @@ func (d *draft) followRenames() {
 		}
 		if sameValue(o.Spec, old.Spec) && sameValue(o.Applied, old.Applied) {
 			continue
+		}
+		if old.Addr().Names(old.Address) {
+			o.Address = o.Addr().String()
 		}
 		if !sameValue(o.Spec, old.Spec) {
 			o.Generation++
