@@ -14,6 +14,8 @@ type Token struct {
 	Created time.Time
 	Expires time.Time
 	Revoked time.Time // zero: it is not
+	// ReadOnly tokens change nothing, whatever their owner may.
+	ReadOnly bool
 }
 
 // Revocation ends sessions before their bearers expire: the one of that id, or all that the user began

@@ -98,6 +98,43 @@ func (d *Directory) Tenant(userID string) string {
 	return ""
 }
 
+// Account is a user, and what it administers.
+type Account struct {
+	ID, Name string
+	Tenant   string // "" for a system administrator
+	System   bool   // administers all
+	Admin    bool   // administers its tenant
+}
+
+// String returns the name, behind that of the tenant.
+func (a Account) String() string {
+	if a.Tenant == "" {
+		return a.Name
+	}
+	return a.Tenant + "/" + a.Name
+}
+
+// Account returns the user of that id. Errors: ErrNoUser; a *DisabledError, also for one of its tenant.
+func (d *Directory) Account(userID string) (Account, error) {
+	if err := d.Barred(userID); err != nil {
+		return Account{}, err
+	}
+	u := d.users[userID]
+	if d.shut(u) {
+		return Account{}, &DisabledError{"tenant " + u.tenant, "disabled"}
+	}
+	return Account{ID: u.id, Name: u.name, Tenant: u.tenant, System: u.system, Admin: u.admin}, nil
+}
+
+// Accounts lists all users, in no order.
+func (d *Directory) Accounts() []Account {
+	all := make([]Account, 0, len(d.users))
+	for _, u := range d.users {
+		all = append(all, Account{ID: u.id, Name: u.name, Tenant: u.tenant, System: u.system, Admin: u.admin})
+	}
+	return all
+}
+
 func (d *Directory) add(o *store.Object) {
 	v := o.Spec
 	at := path{text(o.Kind, v, "tenant"), text(o.Kind, v, "name")}

@@ -61,6 +61,15 @@ func LogsIn(bearer string) bool { return IsToken(bearer) || oidc.IsToken(bearer)
 // errToken is what is said of a token that is none, whatever is wrong with it.
 var errToken = errors.New("the token is not known here")
 
+// ReadOnly reports whether the token of that id was made read-only.
+func (d *Directory) ReadOnly(tokenID string) bool { return d.tokens[tokenID].ReadOnly }
+
+// Knows reports whether the directory has the token of that id.
+func (d *Directory) Knows(tokenID string) bool {
+	_, ok := d.tokens[tokenID]
+	return ok
+}
+
 // redeem finds the owner of the token that was given as a password. The user's name only chooses tenant
 // and pool. Why a token that is right does not count may be told to who has it.
 func (d *Directory) redeem(l Login, now time.Time) (Principal, error) {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"sync"
 	"time"
 
 	grpcpeer "google.golang.org/grpc/peer"
@@ -46,19 +45,19 @@ const (
 type auditor struct {
 	note             func(Event) // must not block
 	suppressed       func()      // called for an event that is one too many
-	failures, logins quota
+	failures, logins access.Quota
 }
 
 func newAuditor(note func(Event), suppressed func()) *auditor {
 	if note == nil {
 		note = func(Event) {}
 	}
-	return &auditor{note: note, suppressed: suppressed, failures: quota{most: mostFailures}, logins: quota{most: mostLogins}}
+	return &auditor{note: note, suppressed: suppressed, failures: access.Quota{Most: mostFailures}, logins: access.Quota{Most: mostLogins}}
 }
 
 // limited notes the event if the quota has room.
-func (a *auditor) limited(q *quota, key string, e Event) {
-	if !q.take(key, time.Now()) {
+func (a *auditor) limited(q *access.Quota, key string, e Event) {
+	if !q.Take(key, time.Now()) {
 		a.suppressed()
 		return
 	}
@@ -93,7 +92,7 @@ func (a *auditor) refused(from string, r *access.Refused) {
 	if r.Code == "unknown_user" || r.User == "" {
 		key = "from " + from
 		for _, name := range []*string{&e.User, &e.Tenant} {
-			if !plain(*name) {
+			if !access.Plain(*name) {
 				*name = "?"
 			}
 		}
@@ -184,29 +183,4 @@ func addressOf(ctx context.Context) string {
 		return p.Addr.String()
 	}
 	return host
-}
-
-// quotaKeys bounds the memory of a quota; whoever comes after that many in one minute has none.
-const quotaKeys = 8192
-
-// quota allows so many of each key in a minute.
-type quota struct {
-	most int
-
-	mu     sync.Mutex
-	minute time.Time
-	used   map[string]int
-}
-
-func (q *quota) take(key string, now time.Time) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if minute := now.Truncate(time.Minute); q.used == nil || !minute.Equal(q.minute) {
-		q.minute, q.used = minute, map[string]int{}
-	}
-	if _, known := q.used[key]; !known && len(q.used) >= quotaKeys {
-		return false
-	}
-	q.used[key]++
-	return q.used[key] <= q.most
 }

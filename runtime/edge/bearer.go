@@ -24,9 +24,6 @@ const (
 	headerPool   = "pool"
 )
 
-// tokenPrefix marks our bearers, so that one given as a password is told from a password.
-const tokenPrefix = "qod1."
-
 // caller is who makes a call, and in which session.
 type caller struct {
 	session, user string
@@ -37,6 +34,9 @@ type caller struct {
 	claimed       access.Claimed
 	life          access.Session // what the session ends with
 }
+
+// noSQL is said of tokens that were made read-only: nothing in a session would keep SQL to reading.
+const noSQL = "the token is read-only: it reads the REST API and runs no SQL"
 
 func refused(reason string) *failure {
 	return fail(codes.Unauthenticated, statusDenied, reason)
@@ -89,7 +89,7 @@ func (e *Edge) basic(ctx context.Context, md metadata.MD, encoded string) (calle
 
 // login begins a session. Tools that can only send a password may send a bearer as one.
 func (e *Edge) login(ctx context.Context, md metadata.MD, user, password string) (caller, *failure) {
-	if strings.HasPrefix(password, tokenPrefix) {
+	if access.IsBearer(password) {
 		c, f := e.open(ctx, password)
 		return c.at(md), f
 	}
@@ -104,6 +104,10 @@ func (e *Edge) login(ctx context.Context, md metadata.MD, user, password string)
 		return caller{}, refused(err.Error())
 	case err != nil:
 		return caller{}, ended(ctx)
+	}
+	if e.directory.Current().ReadOnly(p.Token) {
+		e.audit.refused(from, &access.Refused{User: p.UserName, Tenant: p.Tenant, Realm: p.Realm, Token: p.Token, Code: "token_read_only"})
+		return caller{}, refused(noSQL)
 	}
 	now := time.Now()
 	expires := now.Add(e.bearerLife)
@@ -133,28 +137,26 @@ func (e *Edge) begin(c caller) (caller, *failure) {
 		Root: c.life.Root, Token: c.life.Token, Verifier: c.life.Verifier, Issuer: c.life.Issuer,
 		Roles: c.claimed.Roles, Groups: c.claimed.Groups,
 	}
-	sealed, err := e.keyring().Seal(wire.PurposeBearer, b)
-	if err != nil {
+	var err error
+	if c.token, err = access.SealBearer(e.keyring(), b); err != nil {
 		e.log.Error("bearer not sealed", "err", err)
 		return caller{}, fail(codes.Internal, statusTransient, "the session could not be made")
 	}
-	c.token = tokenPrefix + base64.RawURLEncoding.EncodeToString(sealed)
 	return c, nil
 }
 
 // open reads a bearer. One whose session was ended from outside is refused.
 func (e *Edge) open(ctx context.Context, token string) (caller, *failure) {
-	encoded, ours := strings.CutPrefix(token, tokenPrefix)
-	sealed, err := base64.RawURLEncoding.DecodeString(encoded)
-	var b wire.Bearer
-	if !ours || err != nil || e.keyring().Open(wire.PurposeBearer, sealed, &b) != nil {
-		return caller{}, refused("the token is not known here: log in again")
+	b, err := access.OpenBearer(e.keyring(), token)
+	if err != nil {
+		return caller{}, refused(err.Error())
 	}
 	if !time.Now().Before(b.Expires) {
 		return caller{}, refused("the token expired: log in again")
 	}
-	life := access.Session{
-		ID: b.Session, Root: b.Root, User: b.User, Token: b.Token, Verifier: b.Verifier, Issuer: b.Issuer, Issued: b.Issued,
+	life := access.SessionOf(b)
+	if e.directory.Current().ReadOnly(b.Token) {
+		return caller{}, refused(noSQL)
 	}
 	if err := e.directory.Current().Ended(life); err != nil {
 		e.noteEnded(addressOf(ctx), life, err)

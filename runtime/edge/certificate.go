@@ -57,6 +57,13 @@ func (c *Certificate) Config() *tls.Config {
 	}
 }
 
+// WebConfig is Config for HTTPS.
+func (c *Certificate) WebConfig() *tls.Config {
+	config := c.Config()
+	config.NextProtos = []string{"h2", "http/1.1"}
+	return config
+}
+
 // get returns the current certificate. Files that do not fit together, as half of a change does, leave
 // the one that is served in place.
 func (c *Certificate) get() *tls.Certificate {

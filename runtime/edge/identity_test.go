@@ -2,7 +2,6 @@ package edge
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -75,12 +74,9 @@ func (w *world) want(ctx context.Context, code codes.Code, text string) {
 }
 
 // bearer opens the bearer that a context carries.
-func (w *world) bearer(token string) (b wire.Bearer) {
+func (w *world) bearer(token string) wire.Bearer {
 	w.t.Helper()
-	sealed, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(token, "Bearer "+tokenPrefix))
-	if err == nil {
-		err = w.cluster.Open(wire.PurposeBearer, sealed, &b)
-	}
+	b, err := access.OpenBearer(w.cluster, strings.TrimPrefix(token, "Bearer "))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -344,23 +340,4 @@ func TestStaleGrants(t *testing.T) {
 	limit.Store(int64(time.Minute))
 	w.directory.Confirm(time.Now())
 	w.want(ana, codes.OK, "")
-}
-
-func TestQuota(t *testing.T) {
-	q := quota{most: 2}
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	for i, want := range []bool{true, true, false, false} {
-		if got := q.take("a", now); got != want {
-			t.Errorf("take %d: %t", i, got)
-		}
-	}
-	if !q.take("b", now) || !q.take("a", now.Add(time.Minute)) {
-		t.Error("another key, or another minute, has no room")
-	}
-	for i := range 2 * quotaKeys {
-		q.take(fmt.Sprint(i), now)
-	}
-	if len(q.used) > quotaKeys {
-		t.Errorf("%d keys are remembered", len(q.used))
-	}
 }

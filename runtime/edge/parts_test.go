@@ -349,32 +349,6 @@ func TestCertificate(t *testing.T) {
 	}
 }
 
-func TestPlain(t *testing.T) {
-	tests := map[string]struct {
-		name string
-		want bool
-	}{
-		"name":         {"sales_2", true},
-		"e-mail":       {"ana.o'brien+x@acme.example", true},
-		"of a tongue":  {"müller", true},
-		"none":         {"", true},
-		"control":      {"a\x1b[31m", false},
-		"NUL":          {"a\x00", false},
-		"not UTF-8":    {"a\xff", false},
-		"markup":       {"<b>", false},
-		"space":        {"a b", false},
-		"hidden signs": {"a\u202eb", false},
-		"too long":     {strings.Repeat("x", maxName+1), false},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := plain(tc.name); got != tc.want {
-				t.Errorf("plain(%q) = %t", tc.name, got)
-			}
-		})
-	}
-}
-
 func TestStorable(t *testing.T) {
 	if got := storable("a\x00b\xffc"); got != "ab\ufffdc" {
 		t.Errorf("storable = %q", got)

@@ -3,11 +3,10 @@ package edge
 import (
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/qod-io/qod/runtime/access"
 	"github.com/qod-io/qod/runtime/sqltext"
 )
 
@@ -55,23 +54,10 @@ func (c *call) record(o outcome, f *failure) {
 func (c *call) refusedAt() (tenant, pool, user string) {
 	d := c.edge.directory.Current()
 	tenant, user = d.Tenant(c.who.user), d.Name(c.who.user)
-	if (c.who.tenant == "" || c.who.tenant == tenant) && plain(c.who.pool) {
+	if (c.who.tenant == "" || c.who.tenant == tenant) && access.Plain(c.who.pool) {
 		pool = c.who.pool
 	}
 	return tenant, pool, user
-}
-
-// maxName is the longest name that is recorded, in bytes: that of an e-mail address.
-const maxName = 254
-
-// plain reports whether the text has the shape of a name or an e-mail address.
-func plain(name string) bool {
-	if len(name) > maxName || !utf8.ValidString(name) {
-		return false
-	}
-	return !strings.ContainsFunc(name, func(r rune) bool {
-		return !unicode.In(r, unicode.L, unicode.M, unicode.N) && !strings.ContainsRune("._-+@'", r)
-	})
 }
 
 // storable takes out what Postgres does not take as text.

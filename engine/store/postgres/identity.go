@@ -23,7 +23,7 @@ func never(t *time.Time) time.Time {
 
 // queueIdentity reads tokens and what is revoked into the snapshot.
 func queueIdentity(batch *pgx.Batch, snapshot *store.Snapshot) {
-	batch.Queue(`SELECT id, owner::text, name, hash, created, expires, revoked FROM qodstate_token ORDER BY id`).Query(
+	batch.Queue(`SELECT id, owner::text, name, hash, created, expires, revoked, read_only FROM qodstate_token ORDER BY id`).Query(
 		func(rows pgx.Rows) (err error) {
 			snapshot.Tokens, err = pgx.CollectRows(rows, scanToken)
 			return err
@@ -38,7 +38,7 @@ func queueIdentity(batch *pgx.Batch, snapshot *store.Snapshot) {
 func scanToken(row pgx.CollectableRow) (store.Token, error) {
 	var t store.Token
 	var revoked *time.Time
-	err := row.Scan(&t.ID, &t.Owner, &t.Name, &t.Hash, &t.Created, &t.Expires, &revoked)
+	err := row.Scan(&t.ID, &t.Owner, &t.Name, &t.Hash, &t.Created, &t.Expires, &revoked, &t.ReadOnly)
 	t.Created, t.Expires, t.Revoked = store.Stamp(t.Created), store.Stamp(t.Expires), never(revoked)
 	return t, err
 }
@@ -82,9 +82,9 @@ func (s *Store) AddToken(ctx context.Context, t store.Token, e store.Event) erro
 		return fmt.Errorf("add token: its owner: %w", store.ErrNotFound)
 	}
 	return s.identify(ctx, "add token", e, func(tx pgx.Tx) (bool, error) {
-		tag, err := tx.Exec(ctx, `INSERT INTO qodstate_token (id, owner, name, hash, created, expires)
-			SELECT $1, o.id, $3, $4, $5, $6 FROM qodstate_object o WHERE o.id = $2::text::uuid`,
-			t.ID, t.Owner, t.Name, t.Hash, store.Stamp(t.Created), store.Stamp(t.Expires))
+		tag, err := tx.Exec(ctx, `INSERT INTO qodstate_token (id, owner, name, hash, created, expires, read_only)
+			SELECT $1, o.id, $3, $4, $5, $6, $7 FROM qodstate_object o WHERE o.id = $2::text::uuid`,
+			t.ID, t.Owner, t.Name, t.Hash, store.Stamp(t.Created), store.Stamp(t.Expires), t.ReadOnly)
 		if err == nil && tag.RowsAffected() == 0 {
 			err = fmt.Errorf("its owner: %w", store.ErrNotFound)
 		}

@@ -63,7 +63,7 @@ func (f *fixture) events() (actions []string) {
 func tokens(f *fixture) {
 	owner := f.owner()
 	one := store.Token{ID: "b", Owner: owner.ID, Name: "ü", Hash: []byte{1, 0, 2}, Created: day, Expires: day.AddDate(0, 0, 30)}
-	two := store.Token{ID: "a", Owner: owner.ID, Hash: []byte{3}, Created: day.Add(1234567), Expires: day.AddDate(0, 0, 1)}
+	two := store.Token{ID: "a", Owner: owner.ID, Hash: []byte{3}, Created: day.Add(1234567), Expires: day.AddDate(0, 0, 1), ReadOnly: true}
 	event := func(action, object string) store.Event { return store.Event{Action: action, Object: object, At: day} }
 	add := func(t store.Token) error { return f.Tokens.AddToken(f.ctx(), t, event("token.create", t.ID)) }
 	for _, t := range []store.Token{one, two} {
