@@ -60,46 +60,17 @@ func (a *app) noHistory(args []string, asJSON bool) error {
 	case len(args) > 0:
 		return errNoState
 	case asJSON:
-		return a.printJSON(historyJSON{Format: history.JSONFormat, Commits: []commitJSON{}})
+		return a.printJSON(history.CommitsJSON{Format: history.JSONFormat, Commits: []history.CommitJSON{}})
 	}
 	a.printf("There is no state yet, and so no history: run qod apply.\n")
 	return nil
 }
 
-type historyJSON struct {
-	Format  string       `json:"format_version"`
-	Commits []commitJSON `json:"commits"`
-}
-
-// commitJSON is a commit for programs.
-type commitJSON struct {
-	Revision store.Revision `json:"revision"`
-	At       time.Time      `json:"at"`
-	By       string         `json:"by"`
-	From     string         `json:"from"`
-	Stack    string         `json:"stack,omitempty"`
-	PlanID   string         `json:"plan_id,omitempty"`
-	Note     string         `json:"note"`
-	Add      int            `json:"add"`
-	Change   int            `json:"change"`
-	Destroy  int            `json:"destroy"`
-	Outputs  int            `json:"outputs"`
-}
-
-func commitOf(s history.Step) commitJSON {
-	c := commitJSON{
-		Revision: s.Revision, At: s.At, By: s.By, From: s.From, Stack: s.Stack, PlanID: s.PlanID, Note: s.Note,
-		Outputs: len(s.Outputs),
-	}
-	c.Add, c.Change, c.Destroy = history.Counts(s.Changes)
-	return c
-}
-
 func (a *app) listSteps(steps []history.Step, asJSON bool) error {
 	if asJSON {
-		out := historyJSON{Format: history.JSONFormat, Commits: []commitJSON{}}
+		out := history.CommitsJSON{Format: history.JSONFormat, Commits: []history.CommitJSON{}}
 		for _, s := range steps {
-			out.Commits = append(out.Commits, commitOf(s))
+			out.Commits = append(out.Commits, history.EncodeStep(s))
 		}
 		return a.printJSON(out)
 	}
@@ -187,7 +158,7 @@ func indent(text string) string {
 // changesJSON are the changes of a commit, or between two revisions, for programs.
 type changesJSON struct {
 	Format  string               `json:"format_version"`
-	Commit  *commitJSON          `json:"commit,omitempty"`
+	Commit  *history.CommitJSON  `json:"commit,omitempty"`
 	From    *store.Revision      `json:"from,omitempty"`
 	To      *store.Revision      `json:"to,omitempty"`
 	Changes []history.ChangeJSON `json:"changes"`
@@ -195,7 +166,7 @@ type changesJSON struct {
 }
 
 func (a *app) stepJSON(s history.Step) error {
-	commit := commitOf(s)
+	commit := history.EncodeStep(s)
 	return a.printChanges(changesJSON{Commit: &commit}, s.Changes, s.Outputs)
 }
 

@@ -93,7 +93,15 @@ func (s *server) run(ctx context.Context, flight, web net.Listener, start time.T
 	s.history = store.NewHistory(s.postgres, time.Duration(s.HistoryDays)*24*time.Hour, s.log)
 	s.audit = store.NewAuditLog(s.postgres, time.Duration(s.AuditDays)*24*time.Hour, s.log)
 	s.countDropped()
-	front, err := s.newEdge()
+	cert, err := s.certificate()
+	if err != nil {
+		return err
+	}
+	front, err := s.newEdge(cert)
+	if err != nil {
+		return err
+	}
+	rest, err := s.newREST(ctx.Done())
 	if err != nil {
 		return err
 	}
@@ -133,7 +141,7 @@ func (s *server) run(ctx context.Context, flight, web net.Listener, start time.T
 	run("audit", s.audit.Run)
 	run("expiry", s.expireIdentity)
 	run("HTTP", func(ctx context.Context) error {
-		return api.Run(ctx, web, api.Handler(api.Config{Ready: s.readiness, Gatherer: s.registry}))
+		return api.Run(ctx, web, api.Handler(api.Config{Ready: s.readiness, Gatherer: s.registry, REST: rest}), cert.WebConfig())
 	})
 	run("Flight SQL", func(ctx context.Context) error {
 		// Until the nodes have been found, nobody knows where sessions are. Clients wait in the backlog.
@@ -172,16 +180,30 @@ func (s *server) certificate() (*edge.Certificate, error) {
 	return edge.LoadCertificate(cert, key, s.log)
 }
 
-func (s *server) newEdge() (*edge.Edge, error) {
-	cert, err := s.certificate()
-	if err != nil {
-		return nil, err
-	}
+func (s *server) newEdge(cert *edge.Certificate) (*edge.Edge, error) {
 	return edge.New(edge.Config{
 		Directory: s.directory, Fleet: s.fleet, Keyring: func() *wire.Keyring { return s.keyring }, Log: s.log,
 		Certificate: cert, Record: s.record, Audit: s.note, Stale: s.staleGrants, Registerer: s.registry,
 		BearerLife: time.Duration(s.SessionTTLSec) * time.Second, DrainLimit: s.drainLimit(),
 	})
+}
+
+// newREST returns the handler of REST, which lets go of who watches once ending is closed.
+func (s *server) newREST(ending <-chan struct{}) (*api.REST, error) {
+	return api.NewREST(api.RESTConfig{
+		Engine: s.engine, State: s.postgres, Directory: s.directory, Keyring: func() *wire.Keyring { return s.keyring },
+		Stale: s.staleGrants, Note: s.audit.Add, Status: s.status, BearerLife: time.Duration(s.SessionTTLSec) * time.Second,
+		Version: version, Log: s.log, Ending: ending,
+	})
+}
+
+// status looks at the store and at all nodes.
+func (s *server) status(ctx context.Context) (api.Status, error) {
+	now, err := s.look(ctx)
+	if err != nil {
+		return api.Status{}, err
+	}
+	return now.document(s.serves()), nil
 }
 
 func (s *server) readiness() api.Readiness {

@@ -28,8 +28,8 @@ type Settings struct {
 	MasterKeyFile  string `name:"master_key_file" doc:"File of the key that seals secrets, made at first use. Keep a copy apart from that of Postgres. Default: master.key in the state directory."`
 	AdminPassword  string `name:"admin_password" secret:"true" doc:"Password of the first system administrator. Default: generated into the state directory."`
 	FlightListen   string `name:"flight_listen" default:"0.0.0.0:31338" check:"address" doc:"Address for Arrow Flight SQL. Port 0 takes a free one and prints it."`
-	HTTPListen     string `name:"http_listen" default:"0.0.0.0:20900" check:"address" doc:"Address for /health, /ready, /live and /metrics."`
-	TLSCertFile    string `name:"tls_cert_file" doc:"Certificate chain for Flight SQL, PEM. Default: a self-signed one, made once and kept."`
+	HTTPListen     string `name:"http_listen" default:"0.0.0.0:20900" check:"address" doc:"Address for REST, /health, /ready, /live and /metrics: HTTPS, and HTTP in clear. REST in clear is for loopback only."`
+	TLSCertFile    string `name:"tls_cert_file" doc:"Certificate chain for Flight SQL and HTTPS, PEM. Default: a self-signed one, made once and kept."`
 	TLSKeyFile     string `name:"tls_key_file" doc:"Private key of the certificate, PEM."`
 	ReconcileSec   int    `name:"reconcile_interval_sec" default:"30" check:"0-86400" doc:"Seconds between passes over all pools when nothing changes. 0: only at start and on changes."`
 	HealthCheckSec int    `name:"health_check_interval_sec" default:"5" check:"1-3600" doc:"Seconds between probes of a node."`

@@ -75,7 +75,11 @@ func (a *app) seen(ctx context.Context) (seen, error) {
 	if w.imagined {
 		return seen{}, nil
 	}
-	s := seen{}
+	return w.look(ctx)
+}
+
+// look looks at the store, and at all nodes.
+func (w *world) look(ctx context.Context) (s seen, err error) {
 	if s.snap, err = w.store.Snapshot(ctx); err != nil {
 		return s, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/qod-io/qod/engine/plan"
+	"github.com/qod-io/qod/runtime/api"
 	"github.com/qod-io/qod/schema"
 )
 
@@ -132,8 +133,8 @@ func TestPageOfJSONIsCurrent(t *testing.T) {
 	}
 	for _, document := range []reflect.Type{
 		reflect.TypeFor[event](), reflect.TypeFor[hook](), reflect.TypeFor[streamOutput](), reflect.TypeFor[validation](),
-		reflect.TypeFor[statusDocument](), reflect.TypeFor[statusServe](), reflect.TypeFor[statusObject](),
-		reflect.TypeFor[statusPool](), reflect.TypeFor[statusNode](), reflect.TypeFor[statusLoad](),
+		reflect.TypeFor[api.Status](), reflect.TypeFor[api.StatusServe](), reflect.TypeFor[api.StatusObject](),
+		reflect.TypeFor[api.StatusPool](), reflect.TypeFor[api.StatusNode](), reflect.TypeFor[api.StatusLoad](),
 		reflect.TypeFor[storedStack](), reflect.TypeFor[storedObject](), reflect.TypeFor[schema.Diagnostic](),
 		reflect.TypeFor[schema.SourceRange](), reflect.TypeFor[schema.SourcePosition](), reflect.TypeFor[schema.Snippet](),
 	} {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/qod-io/qod/engine/store"
 	"github.com/qod-io/qod/runtime/access"
+	"github.com/qod-io/qod/runtime/api"
 )
 
 func newToken(a *app) *cobra.Command {
@@ -32,11 +33,13 @@ func newTokenCreate(a *app) *cobra.Command {
 		Short: "Make a token of a user and print it once",
 		Long: "create prints the token to standard output, alone in its line, and what it is to standard error. It cannot be shown\n" +
 			"again. USER is a name, or TENANT/NAME. A token may live for up to " + inDays(access.MaxTokenLife) + ".",
-		Example: "  qod token create ana --name laptop\n  qod token create acme/etl --expires 365d > etl.token",
-		Args:    cobra.ExactArgs(1),
+		Example: "  qod token create ana --name laptop\n  qod token create acme/etl --expires 365d > etl.token\n" +
+			"  qod token create ana --name dashboard --read-only",
+		Args: cobra.ExactArgs(1),
 	}
 	name := cmd.Flags().String("name", "", "call it `NAME`, for lists")
 	expires := cmd.Flags().String("expires", inDays(access.TokenLife), "let it expire after this `TIME`")
+	readOnly := cmd.Flags().Bool("read-only", false, "let it change nothing: it reads the REST API, and runs no SQL")
 	tenant := tenantFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		life, err := span(*expires)
@@ -56,6 +59,7 @@ func newTokenCreate(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		row.ReadOnly = *readOnly
 		until := row.Expires.Local().Format(time.DateTime)
 		if err := w.postgres.AddToken(cmd.Context(), row, caused("token.create", "token "+row.ID, u, fmt.Sprintf("of user %s until %s", u, until))); err != nil {
 			return err
@@ -67,21 +71,9 @@ func newTokenCreate(a *app) *cobra.Command {
 	return cmd
 }
 
-// tokenJSON is a token for programs.
-type tokenJSON struct {
-	ID      string     `json:"id"`
-	User    string     `json:"user"`
-	Tenant  string     `json:"tenant,omitempty"`
-	Name    string     `json:"name,omitempty"`
-	Created time.Time  `json:"created"`
-	Expires time.Time  `json:"expires"`
-	Revoked *time.Time `json:"revoked,omitempty"`
-	State   string     `json:"state"` // good, expired or revoked
-}
-
 type tokensJSON struct {
 	Format string      `json:"format_version"`
-	Tokens []tokenJSON `json:"tokens"`
+	Tokens []api.Token `json:"tokens"`
 }
 
 func newTokenList(a *app) *cobra.Command {
@@ -115,30 +107,21 @@ func newTokenList(a *app) *cobra.Command {
 }
 
 // tokensOf lists the tokens of an owner, or of a tenant's users, or all, newest first.
-func tokensOf(snap *store.Snapshot, owner, tenant string, now time.Time) []tokenJSON {
+func tokensOf(snap *store.Snapshot, owner, tenant string, now time.Time) []api.Token {
 	owners := accountsByID(snap)
-	list := []tokenJSON{}
+	list := []api.Token{}
 	for _, t := range snap.Tokens {
 		u, ok := owners[t.Owner]
 		if !ok || owner != "" && owner != t.Owner || tenant != "" && u.tenant != tenant {
 			continue
 		}
-		row := tokenJSON{
-			ID: t.ID, User: u.name, Tenant: u.tenant, Name: t.Name, Created: t.Created, Expires: t.Expires, State: "good",
-		}
-		switch {
-		case !t.Revoked.IsZero():
-			row.Revoked, row.State = &t.Revoked, "revoked"
-		case !now.Before(t.Expires):
-			row.State = "expired"
-		}
-		list = append(list, row)
+		list = append(list, api.TokenOf(t, u.name, u.tenant, now))
 	}
-	slices.SortStableFunc(list, func(a, b tokenJSON) int { return b.Created.Compare(a.Created) })
+	slices.SortStableFunc(list, func(a, b api.Token) int { return b.Created.Compare(a.Created) })
 	return list
 }
 
-func (a *app) listTokens(list []tokenJSON, asJSON bool) error {
+func (a *app) listTokens(list []api.Token, asJSON bool) error {
 	if asJSON {
 		return a.printJSON(tokensJSON{Format: "1.0", Tokens: list})
 	}

@@ -3,16 +3,49 @@ package history
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
+	"github.com/qod-io/qod/engine/store"
 	"github.com/qod-io/qod/schema"
 )
 
 // JSONFormat is the version of the JSON forms. The number before the dot rises when a program that reads
 // them has to change.
 const JSONFormat = "1.0"
+
+// CommitsJSON lists commits for programs.
+type CommitsJSON struct {
+	Format  string       `json:"format_version"`
+	Commits []CommitJSON `json:"commits"`
+}
+
+// CommitJSON is a commit for programs.
+type CommitJSON struct {
+	Revision store.Revision `json:"revision"`
+	At       time.Time      `json:"at"`
+	By       string         `json:"by"`
+	From     string         `json:"from"`
+	Stack    string         `json:"stack,omitempty"`
+	PlanID   string         `json:"plan_id,omitempty"`
+	Note     string         `json:"note"`
+	Add      int            `json:"add"`
+	Change   int            `json:"change"`
+	Destroy  int            `json:"destroy"`
+	Outputs  int            `json:"outputs"`
+}
+
+// EncodeStep returns a commit for programs.
+func EncodeStep(s Step) CommitJSON {
+	c := CommitJSON{
+		Revision: s.Revision, At: s.At, By: s.By, From: s.From, Stack: s.Stack, PlanID: s.PlanID, Note: s.Note,
+		Outputs: len(s.Outputs),
+	}
+	c.Add, c.Change, c.Destroy = Counts(s.Changes)
+	return c
+}
 
 // ChangeJSON is a change for programs. Values that must not be shown are left out.
 type ChangeJSON struct {

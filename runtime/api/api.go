@@ -1,23 +1,16 @@
-// Package api is the HTTP side of qod serve: health for machines that look after it, and metrics. The
-// REST form of the kinds is not in it yet.
+// Package api is the HTTP side of qod serve: health for machines that look after it, metrics, and REST.
+//
+// REST is generic over the kinds: what it takes, shows and describes follows from their definitions, and no
+// kind or attribute is named here. What changes something is an [engine.Request] and nothing else, so it meets
+// the checks, owners and commits of plans. docs/decisions/012-rest.md is the contract.
 package api
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"net"
 	"net/http"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-)
-
-const (
-	headerTimeout   = 10 * time.Second
-	shutdownTimeout = 5 * time.Second
 )
 
 // Readiness says what works now.
@@ -32,9 +25,10 @@ type Readiness struct {
 type Config struct {
 	Ready    func() Readiness
 	Gatherer prometheus.Gatherer
+	REST     http.Handler // below Root; nil: there is none
 }
 
-// Handler serves /live, /health, /ready and /metrics.
+// Handler serves /live, /health, /ready and /metrics, and REST.
 func Handler(c Config) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /live", func(w http.ResponseWriter, _ *http.Request) { reply(w, true, map[string]bool{"live": true}) })
@@ -47,11 +41,16 @@ func Handler(c Config) http.Handler {
 		reply(w, r.Settled && r.Edge, r)
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(c.Gatherer, promhttp.HandlerOpts{}))
+	words := "there is /live, /health, /ready and /metrics"
+	if c.REST != nil {
+		mux.Handle(Root+"/", c.REST)
+		words = "there is " + Root + ", /live, /health, /ready and /metrics"
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusNotFound)
 		_ = json.NewEncoder(w).Encode(map[string]string{ // the client is gone when this fails
-			"error": "not_found", "message": "there is /live, /health, /ready and /metrics", "path": r.URL.Path,
+			"error": "not_found", "message": words, "path": r.URL.Path,
 		})
 	})
 	return mux
@@ -63,26 +62,4 @@ func reply(w http.ResponseWriter, good bool, body any) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
 	_ = json.NewEncoder(w).Encode(body) // the client is gone when this fails
-}
-
-// Run serves until ctx ends, then gives requests in flight five seconds.
-func Run(ctx context.Context, l net.Listener, h http.Handler) error {
-	server := &http.Server{Handler: h, ReadHeaderTimeout: headerTimeout}
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(l) }()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serve HTTP: %w", err)
-	case <-ctx.Done():
-	}
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
-	defer cancel()
-	err := server.Shutdown(ending)
-	if served := <-failed; !errors.Is(served, http.ErrServerClosed) {
-		err = errors.Join(err, served)
-	}
-	if err != nil {
-		return fmt.Errorf("stop HTTP: %w", err)
-	}
-	return nil
 }

@@ -26,7 +26,7 @@ func TestHealthFollowsTheFirstPass(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- api.Run(ctx, l, api.Handler(api.Config{Ready: func() api.Readiness { return *ready.Load() }, Gatherer: registry}))
+		done <- api.Run(ctx, l, api.Handler(api.Config{Ready: func() api.Readiness { return *ready.Load() }, Gatherer: registry}), nil)
 	}()
 	get := func(path string) (int, string) {
 		t.Helper()
