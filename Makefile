@@ -64,8 +64,8 @@ lint: $(CACHE)/staticcheck ## gofmt, go vet and staticcheck
 	$(CACHE)/staticcheck -tags $(TAGS) ./...
 
 .PHONY: docs
-docs: ## write the derived files: the reference of kinds, settings and commands, JSON Schema, the example of a plan
-	$(GO) test -tags $(TAGS) ./schema ./engine/plan ./cmd/qod -run Current -count 1 -update
+docs: ## write the derived files: the reference of kinds, settings and commands, JSON Schema, OpenAPI, the example of a plan
+	$(GO) test -tags $(TAGS) ./schema ./engine/plan ./runtime/api ./cmd/qod -run Current -count 1 -update
 
 .PHONY: bench
 bench: build extensions clients ## measure against a direct connection, paired in one run, and plans of a large estate
