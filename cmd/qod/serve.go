@@ -93,15 +93,7 @@ func (s *server) run(ctx context.Context, flight, web net.Listener, start time.T
 	s.history = store.NewHistory(s.postgres, time.Duration(s.HistoryDays)*24*time.Hour, s.log)
 	s.audit = store.NewAuditLog(s.postgres, time.Duration(s.AuditDays)*24*time.Hour, s.log)
 	s.countDropped()
-	cert, err := s.certificate()
-	if err != nil {
-		return err
-	}
-	front, err := s.newEdge(cert)
-	if err != nil {
-		return err
-	}
-	rest, err := s.newREST(ctx.Done())
+	front, serveWeb, err := s.fronts(ctx.Done())
 	if err != nil {
 		return err
 	}
@@ -140,9 +132,7 @@ func (s *server) run(ctx context.Context, flight, web net.Listener, start time.T
 	run("history", s.history.Run)
 	run("audit", s.audit.Run)
 	run("expiry", s.expireIdentity)
-	run("HTTP", func(ctx context.Context) error {
-		return api.Run(ctx, web, api.Handler(api.Config{Ready: s.readiness, Gatherer: s.registry, REST: rest}), cert.WebConfig())
-	})
+	run("HTTP", func(ctx context.Context) error { return serveWeb(ctx, web) })
 	run("Flight SQL", func(ctx context.Context) error {
 		// Until the nodes have been found, nobody knows where sessions are. Clients wait in the backlog.
 		select {
@@ -178,6 +168,25 @@ func (s *server) certificate() (*edge.Certificate, error) {
 		}
 	}
 	return edge.LoadCertificate(cert, key, s.log)
+}
+
+// fronts returns what takes calls: Flight SQL, and a server of all that is HTTP, which lets go of who watches
+// once ending is closed. They show the same certificate.
+func (s *server) fronts(ending <-chan struct{}) (*edge.Edge, func(context.Context, net.Listener) error, error) {
+	cert, err := s.certificate()
+	if err != nil {
+		return nil, nil, err
+	}
+	front, err := s.newEdge(cert)
+	if err != nil {
+		return nil, nil, err
+	}
+	rest, err := s.newREST(ending)
+	if err != nil {
+		return nil, nil, err
+	}
+	handler := api.Handler(api.Config{Ready: s.readiness, Gatherer: s.registry, REST: rest})
+	return front, func(ctx context.Context, l net.Listener) error { return api.Run(ctx, l, handler, cert.WebConfig()) }, nil
 }
 
 func (s *server) newEdge(cert *edge.Certificate) (*edge.Edge, error) {

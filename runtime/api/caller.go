@@ -52,9 +52,6 @@ func unauthenticated(message string) *failure {
 
 // identify finds out who calls, and whether REST is for it.
 func (c *call) identify() *failure {
-	if wait := c.rest.failures.empty(c.from); wait > 0 {
-		return tooMany(wait)
-	}
 	scheme, rest, _ := strings.Cut(c.Request.Header.Get("Authorization"), " ")
 	rest = strings.TrimSpace(rest)
 	var f *failure
@@ -112,11 +109,16 @@ func (c *call) logIn(user, tenant, password string) *failure {
 	if before, after, ok := strings.Cut(user, "/"); ok && tenant == "" {
 		tenant, user = before, after
 	}
+	// By name too: a proxy gives all clients one address.
+	guesser := c.from + " " + tenant + "/" + user
+	if wait := c.rest.failures.empty(guesser); wait > 0 && !access.LogsIn(password) {
+		return tooMany(wait)
+	}
 	p, err := c.rest.Directory.Authenticate(c.Context(), access.Login{User: user, Tenant: tenant, Password: password, From: c.from})
 	var refused *access.Refused
 	switch {
 	case errors.As(err, &refused):
-		c.rest.failures.take(c.from)
+		c.rest.failures.take(guesser)
 		c.noteRefused(refused)
 		return unauthenticated(err.Error())
 	case err != nil:
@@ -131,7 +133,6 @@ func (c *call) resume(text string) *failure {
 	b, err := access.OpenBearer(c.rest.Keyring(), text)
 	switch {
 	case err != nil:
-		c.rest.failures.take(c.from)
 		return unauthenticated(err.Error())
 	case !time.Now().Before(b.Expires):
 		return unauthenticated("the token expired: log in again")
@@ -177,9 +178,6 @@ func (c *call) login() *failure {
 	var in loginBody
 	if f := c.read(&in); f != nil {
 		return f
-	}
-	if wait := c.rest.failures.empty(c.from); wait > 0 {
-		return tooMany(wait)
 	}
 	if f := c.logIn(in.User, in.Tenant, in.Password); f != nil {
 		return f

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// failureRate and failureBurst bound the logins of one address that fail: in a second, and at once.
+	// failureRate and failureBurst bound the logins of one name from one address that fail: in a second, and at once.
 	failureRate  = 2
 	failureBurst = 50
 

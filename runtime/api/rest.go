@@ -64,7 +64,7 @@ type REST struct {
 	RESTConfig
 	routes   []route
 	callers  *buckets     // by user
-	failures *buckets     // logins that failed, by address
+	failures *buckets     // logins that failed, by address and name
 	noted    access.Quota // logins with each request
 	denied   access.Quota // and failed ones
 	listings *listings

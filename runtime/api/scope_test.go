@@ -53,16 +53,7 @@ func TestAdministratorOfATenantReachesNothingOfAnother(t *testing.T) {
 		same("GET", "/"+k.Name+"?tenant=TENANT", nothing)
 		for _, route := range []string{"/plan", "/apply"} {
 			for _, change := range []map[string]any{{"action": "delete"}, {"action": "put"}, {"action": "put", "take_over": true, "if_match": 1}} {
-				same("POST", route, func(tenant string) any {
-					c := map[string]any{"kind": k.Name, "key": strings.TrimPrefix(pathOf(k, tenant), "/"+k.Name+"/")}
-					for name, v := range change {
-						c[name] = v
-					}
-					if c["action"] == "put" {
-						c["spec"] = own(k, tenant)
-					}
-					return map[string]any{"stack": tenant, "changes": []any{c}}
-				})
+				same("POST", route, func(tenant string) any { return oneChange(k, tenant, change) })
 			}
 		}
 		// An object of its own does not get there by another name.
@@ -88,6 +79,18 @@ func TestAdministratorOfATenantReachesNothingOfAnother(t *testing.T) {
 	if now := s.revision(); now != revision {
 		t.Errorf("the store moved from %v to %v", revision, now)
 	}
+}
+
+// oneChange is a request about the sample of a kind.
+func oneChange(k *schema.Kind, tenant string, change map[string]any) any {
+	c := map[string]any{"kind": k.Name, "key": strings.TrimPrefix(pathOf(k, tenant), "/"+k.Name+"/")}
+	for name, v := range change {
+		c[name] = v
+	}
+	if c["action"] == "put" {
+		c["spec"] = own(k, tenant)
+	}
+	return map[string]any{"stack": tenant, "changes": []any{c}}
 }
 
 // own is a sample that an administrator of its tenant may write.
@@ -311,9 +314,10 @@ func TestTooManyRequests(t *testing.T) {
 		t.Errorf("Retry-After is %q", wait)
 	}
 	for range 50 {
-		s.as("Bearer qod1.AAAA", "GET", "/me", nil).want(401)
+		s.as(basic("guess", "wrong"), "GET", "/me", nil).want(401)
 	}
-	s.as("Bearer qod1.AAAA", "GET", "/me", nil).want(429)
+	s.as(basic("guess", "wrong"), "GET", "/me", nil).want(429)
+	s.as(basic("other", "wrong"), "GET", "/me", nil).want(401)
 }
 
 func TestAuditAndLog(t *testing.T) {
