@@ -14,8 +14,11 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
+// NamePattern is the form of the names of tenants, pools, stacks and the like, as a regular expression.
+const NamePattern = `^[a-z][a-z0-9_-]{0,62}$`
+
 var (
-	namePattern  = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
+	namePattern  = regexp.MustCompile(NamePattern)
 	emailPattern = regexp.MustCompile(`^[^\s\pC/:@]+( [^\s\pC/:@]+)*@[A-Za-z0-9.-]+$`)
 )
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,15 +28,7 @@ func (c *call) read(into any) *failure {
 	if err != nil || media != typeJSON && (c.Method != http.MethodPatch || media != typePatch) {
 		return refuse(http.StatusUnsupportedMediaType, "unsupported_media_type", "the body must be "+typeJSON)
 	}
-	dec := json.NewDecoder(c.Body)
-	dec.DisallowUnknownFields()
-	dec.UseNumber()
-	err = dec.Decode(into)
-	if err == nil {
-		if _, end := dec.Token(); !errors.Is(end, io.EOF) {
-			err = errors.New("something follows the JSON")
-		}
-	}
+	err = c.decode(into)
 	var (
 		large *http.MaxBytesError
 		typed *json.UnmarshalTypeError
@@ -53,6 +46,26 @@ func (c *call) read(into any) *failure {
 		return badRequest("there is no such field").at(shorten(name))
 	}
 	return badRequest("the body is not the JSON that is wanted")
+}
+
+func (c *call) decode(into any) error {
+	raw, err := io.ReadAll(c.Body)
+	if err != nil {
+		return err
+	}
+	if !bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"), []byte("{")) {
+		return errors.New("it is no object")
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	dec.UseNumber()
+	if err := dec.Decode(into); err != nil {
+		return err
+	}
+	if _, end := dec.Token(); !errors.Is(end, io.EOF) {
+		return errors.New("something follows the object")
+	}
+	return nil
 }
 
 // query returns the parameters of the query, and refuses others than those of the route.

@@ -41,9 +41,19 @@ type wish struct {
 // draft is a request on its way to the engine.
 type draft struct {
 	caller caller
-	snap   *store.Snapshot
+	byAddr map[schema.Addr]*store.Object // live ones, whoever may see them
 	asked  []engine.Asked
 	places []place
+}
+
+func newDraft(who caller, snap *store.Snapshot) *draft {
+	d := &draft{caller: who, byAddr: make(map[schema.Addr]*store.Object, len(snap.Objects))}
+	for i := range snap.Objects {
+		if o := &snap.Objects[i]; !o.Tombstone {
+			d.byAddr[o.Addr()] = o
+		}
+	}
+	return d
 }
 
 // tries is how often a request is planned: others may commit in between.
@@ -65,7 +75,7 @@ func (c *call) make(stack store.Stack, wishes []wish, commit bool) (made, *failu
 		if err != nil {
 			return made{}, broken(err)
 		}
-		d := &draft{caller: c.caller, snap: snap}
+		d := newDraft(c.caller, snap)
 		for i := range wishes {
 			if f := d.take(&wishes[i]); f != nil {
 				return made{}, f
@@ -73,9 +83,8 @@ func (c *call) make(stack store.Stack, wishes []wish, commit bool) (made, *failu
 		}
 		p, err := c.rest.Engine.Request(c.Context(), engine.Request{Stack: stack, Changes: d.asked})
 		if err != nil {
-			var moved *engine.RequestError
-			if wishes[0].patch && errors.As(err, &moved) && moved.Faults[0].Code == engine.FaultRevision && try < tries && wishes[0].condition.free() {
-				continue // the patch was of what is there no more
+			if try < tries && overtaken(err, wishes) {
+				continue
 			}
 			return made{}, failed(err, d.places)
 		}
@@ -98,6 +107,15 @@ func (c *call) make(stack store.Stack, wishes []wish, commit bool) (made, *failu
 	}
 }
 
+// overtaken reports whether a request is refused only because another came first, and the client asked nothing of
+// what is there.
+func overtaken(err error, wishes []wish) bool {
+	var bad *engine.RequestError
+	return errors.As(err, &bad) && !slices.ContainsFunc(bad.Faults, func(f engine.Fault) bool {
+		return f.Code != engine.FaultRevision || !wishes[f.Index].condition.free()
+	})
+}
+
 // again reports whether a commit failed because another came first, which a new plan takes in.
 func again(err error, stack store.Stack) bool {
 	var conflict *store.ConflictError
@@ -113,7 +131,7 @@ func (d *draft) take(w *wish) *failure {
 	key := w.key
 	var have *store.Object
 	if key != (schema.Addr{}) {
-		if have = d.caller.lookup(d.snap, key); have == nil && d.there(key) {
+		if have = d.byAddr[key]; have != nil && !d.caller.visible(have) {
 			return notFound().at(w.at)
 		}
 	}
@@ -126,7 +144,7 @@ func (d *draft) take(w *wish) *failure {
 		return forbidden(w.at)
 	}
 	if w.remove {
-		d.add(engine.Asked{Kind: w.kind, Key: key, Delete: true, IfMatch: w.condition.of(have)}, place{at: w.at})
+		d.add(engine.Asked{Kind: w.kind, Key: key, Delete: true, IfMatch: d.match(w, have)}, place{at: w.at})
 		return nil
 	}
 	spec, f := d.spec(w, have)
@@ -149,11 +167,18 @@ func (d *draft) add(a engine.Asked, p place) {
 	d.asked, d.places = append(d.asked, a), append(d.places, p)
 }
 
-// there reports whether there is an object of that address, whoever may see it.
-func (d *draft) there(addr schema.Addr) bool {
-	return slices.ContainsFunc(d.snap.Objects, func(o store.Object) bool {
-		return o.Kind.Name == addr.Kind && !o.Tombstone && o.Addr() == addr
-	})
+// match is the revision that the engine must find. What was judged here, a patch or what a caller may do, was
+// judged of that one.
+func (d *draft) match(w *wish, have *store.Object) *store.Revision {
+	want := w.condition.of(have)
+	if want != nil || d.caller.System && !w.patch {
+		return want
+	}
+	seen := store.Revision(0)
+	if have != nil {
+		seen = have.Revision
+	}
+	return &seen
 }
 
 func forbidden(at string) *failure {
@@ -236,16 +261,13 @@ func (d *draft) put(w *wish, have *store.Object, value cty.Value, p place) *fail
 	key := w.key
 	if key == (schema.Addr{}) {
 		key = w.kind.Addr(value)
-		have = d.caller.lookup(d.snap, key)
+		have = d.byAddr[key]
 	}
 	a := engine.Asked{
-		Kind: w.kind, Key: key, Value: value, Protected: w.protected, TakeOver: w.takeOver, IfMatch: w.condition.of(have),
+		Kind: w.kind, Key: key, Value: value, Protected: w.protected, TakeOver: w.takeOver, IfMatch: d.match(w, have),
 	}
 	if w.patch {
 		a.Protected = have.Protected
-		if a.IfMatch == nil {
-			a.IfMatch = &have.Revision
-		}
 	}
 	if have != nil {
 		a.Keep = append(d.caller.hidden(w.kind), untold(w, have)...)

@@ -208,7 +208,8 @@ func (c *call) one(status int, snap *store.Snapshot, o store.Object) *failure {
 	return nil
 }
 
-// hidden is what a caller's request must leave as it is: attributes that it does not see.
+// hidden is what a caller's request must leave as it is: attributes that it does not see, and blocks of which
+// there may be several with such a one.
 func (c caller) hidden(k *schema.Kind) []cty.Path {
 	var paths []cty.Path
 	for i := range k.Attrs {
@@ -219,8 +220,13 @@ func (c caller) hidden(k *schema.Kind) []cty.Path {
 	for i := range k.Blocks {
 		b := &k.Blocks[i]
 		for j := range b.Attrs {
-			if a := &b.Attrs[j]; c.hides(a) {
+			a := &b.Attrs[j]
+			switch {
+			case !c.hides(a):
+			case b.Single:
 				paths = append(paths, cty.GetAttrPath(b.Name).GetAttr(a.Name))
+			default:
+				paths = append(paths, cty.GetAttrPath(b.Name))
 			}
 		}
 	}

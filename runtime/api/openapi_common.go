@@ -18,7 +18,7 @@ func moment(doc string) obj {
 func nullable(s obj) obj { return obj{"anyOf": []obj{s, {"type": "null"}}} }
 
 func stackSchema() obj {
-	return obj{"type": "string", "minLength": 1, "description": "The stack that owns the object."}
+	return obj{"type": "string", "pattern": schema.NamePattern, "description": "The stack that owns the object."}
 }
 
 // fields is an object of these fields. Without names of required ones it is an answer, which has them all.
@@ -78,7 +78,9 @@ func common() obj {
 			"stack": stackSchema(), "lineage": obj{"type": []string{"string", "null"}, "description": "The lineage that the stack must have."},
 			"changes": obj{"type": "array", "minItems": 1, "maxItems": mostChanges, "items": fields(change, "action", "kind")},
 		}, "stack", "changes"),
-		"applied": obj{"type": "object"},
+		"applied": fields(obj{
+			"revision": integer("Of the store with the commit."), "plan": ref("plan"), "objects": obj{"type": "array", "items": ref("object")},
+		}),
 		"rollback": fields(obj{
 			"revision": obj{"type": "integer", "minimum": 1}, "stack": stackSchema(), "dry_run": flag("Only plan."),
 		}, "revision", "stack"),
@@ -89,16 +91,18 @@ func common() obj {
 			"user": text("The name."), "tenant": text("Empty for a system administrator."), "scope": obj{"enum": []string{"system", "tenant"}},
 			"read_only": obj{"type": "boolean"}, "realm": text("What vouches for the caller."), "expires": nullable(moment("When that expires.")),
 		}),
-		"token": tokenSchema(),
-		"page":  obj{"type": "object"},
+		"token_wish": obj{"type": "object", "additionalProperties": false, "properties": obj{
+			"user": choice("Whose it is: a name, or TENANT/NAME. Default: the caller."), "tenant": choice("The tenant of that user."),
+			"name": choice("For lists."), "expires": choice("A time, or a span as 30d. Default: 30 days."), "read_only": flag("It changes nothing."),
+		}},
+		"token": obj{"type": "object", "required": []string{"id", "user", "created", "expires", "state", "read_only"}, "properties": obj{
+			"id": text("It never changes."), "user": text("Whose it is."), "tenant": text("The tenant of that user."), "name": text("For lists."),
+			"created": moment("When it was made."), "expires": moment("When it expires."), "revoked": moment("When it was revoked."),
+			"state": obj{"enum": []string{"good", "expired", "revoked"}}, "read_only": obj{"type": "boolean"},
+			"token": text("The token itself, once."),
+		}},
 	}
 }
 
-// tokenSchema is of what makes a token and of the token: both have fields that the other lacks.
-func tokenSchema() obj {
-	nothing := func(doc string) obj { return obj{"type": []string{"string", "null"}, "description": doc} }
-	return obj{"type": "object", "properties": obj{
-		"user": nothing("Whose it is: a name, or TENANT/NAME. Default: the caller."), "tenant": nothing("The tenant of that user."),
-		"name": nothing("For lists."), "expires": nothing("A time, or a span as 30d. Default: 30 days."), "read_only": flag("It changes nothing."),
-	}}
-}
+// choice is a text that may be left out.
+func choice(doc string) obj { return obj{"type": []string{"string", "null"}, "description": doc} }

@@ -112,6 +112,7 @@ func TestErrors(t *testing.T) {
 		"no such kind":          {"GET", "/nothing/acme/x", nil, 404, nil},
 		"too short a key":       {"GET", "/pool/acme", nil, 404, nil},
 		"no JSON":               {"PUT", role, "{", 400, []string{"error=bad_request"}},
+		"no object":             {"POST", "/token", "null", 400, []string{"error=bad_request"}},
 		"two bodies":            {"PUT", role, `{"stack":"s","spec":{}} {}`, 400, nil},
 		"an unknown field":      {"PUT", role, `{"stack":"s","spec":{},"x":1}`, 400, []string{"path=x"}},
 		"a field of a type":     {"PUT", role, `{"stack":1,"spec":{}}`, 400, []string{"path=stack"}},

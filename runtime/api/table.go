@@ -90,7 +90,7 @@ func (a *REST) fixed() []route {
 		{method: http.MethodGet, path: "token", name: "tokens", doc: "List personal access tokens.", answer: "document", run: (*call).tokens},
 		{
 			method: http.MethodPost, path: "token", name: "create_token", doc: "Make a personal access token. It is shown this once.",
-			changes: true, body: "token", answer: "token", run: (*call).createToken,
+			changes: true, body: "token_wish", answer: "token", run: (*call).createToken,
 		},
 		{
 			method: http.MethodDelete, path: "token/{id}", name: "revoke_token", doc: "Revoke a personal access token.", changes: true,
