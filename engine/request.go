@@ -131,7 +131,8 @@ func newAsking(snap *store.Snapshot, r Request) *asking {
 		a.fault(-1, FaultInvalid, nil, fmt.Sprintf("%q cannot be the name of a stack", r.Stack.Name), "")
 		return a
 	}
-	for i := range r.Changes {
+	a.Changes = slices.Clone(r.Changes) // what is kept is filled in
+	for i := range a.Changes {
 		a.take(i)
 	}
 	schema.Depend(a.desired.Objects)
@@ -153,6 +154,9 @@ func (a *asking) take(i int) {
 		}
 	}
 	have := a.byAddr[c.Key]
+	if !c.Delete && !a.complete(i, have) {
+		return
+	}
 	if c.IfMatch != nil && !a.matches(i, have) {
 		return
 	}
@@ -172,6 +176,17 @@ func (a *asking) take(i int) {
 		return
 	}
 	a.put(i, to.Own(), have)
+}
+
+// complete gives a put the value that it is for, and reports whether the kind takes it.
+func (a *asking) complete(i int, have *store.Object) bool {
+	c := &a.Changes[i]
+	c.Value = c.kept(have)
+	_, problems := c.Kind.Complete(c.Value)
+	for _, p := range problems {
+		a.fault(i, FaultInvalid, p.Path, p.Message, "")
+	}
+	return len(problems) == 0
 }
 
 // matches reports whether an object is at the revision that a change asks for.
@@ -212,11 +227,7 @@ func (a *asking) put(i int, at schema.Address, have *store.Object) {
 	}
 	a.places[to] = i
 	object := schema.Object{
-		Kind: c.Kind, Address: to, Value: c.kept(have), Lifecycle: schema.Lifecycle{PreventDestroy: c.Protected, IgnoreChanges: c.Keep},
-	}
-	_, problems := c.Kind.Complete(object.Value)
-	for _, p := range problems {
-		a.fault(i, FaultInvalid, p.Path, p.Message, "")
+		Kind: c.Kind, Address: to, Value: c.Value, Lifecycle: schema.Lifecycle{PreventDestroy: c.Protected, IgnoreChanges: c.Keep},
 	}
 	if have != nil {
 		a.about[have.ID] = to

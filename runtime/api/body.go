@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/qod-io/qod/engine/store"
 	"github.com/qod-io/qod/schema"
@@ -53,6 +54,7 @@ func (c *call) decode(into any) error {
 	if err != nil {
 		return err
 	}
+	c.unhurried()
 	if !bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"), []byte("{")) {
 		return errors.New("it is no object")
 	}
@@ -66,6 +68,12 @@ func (c *call) decode(into any) error {
 		return errors.New("something follows the object")
 	}
 	return nil
+}
+
+// unhurried takes away the limit of time that a client has to send its request. It would end the request's context,
+// and an answer may take longer.
+func (c *call) unhurried() {
+	_ = http.NewResponseController(c.ResponseWriter).SetReadDeadline(time.Time{}) // a writer of a test has none
 }
 
 // query returns the parameters of the query, and refuses others than those of the route.
@@ -92,7 +100,7 @@ func count(q url.Values, name string, or, most int) (int, *failure) {
 		return or, nil
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > most {
+	if err != nil || n < 1 || n > most || strings.HasPrefix(text, "+") {
 		return 0, badRequest("want a whole number from 1 to %d", most).at(name)
 	}
 	return n, nil
@@ -129,7 +137,7 @@ func keyOf(k *schema.Kind, parts []string) (schema.Addr, bool) {
 	return addr, err == nil
 }
 
-// match is the revision that a change must find: in JSON a number, or the text of an ETag.
+// match is the revision that a change must find.
 type match struct {
 	revision store.Revision
 	given    bool
@@ -137,11 +145,10 @@ type match struct {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (m *match) UnmarshalJSON(raw []byte) error {
-	text := strings.Trim(string(raw), `"\`)
-	if text == "null" {
+	if string(raw) == "null" {
 		return nil
 	}
-	n, err := strconv.ParseInt(text, 10, 64)
+	n, err := strconv.ParseInt(string(raw), 10, 64)
 	if err != nil || n < 0 {
 		return &json.UnmarshalTypeError{Value: "value that is no revision", Field: "if_match"}
 	}

@@ -41,6 +41,7 @@ func (c *call) watch() *failure {
 		return tooMany(watchBeat)
 	}
 	defer c.rest.watchers.Add(-1)
+	c.unhurried()
 	c.Header().Set("Content-Type", "text/event-stream")
 	c.WriteHeader(http.StatusOK)
 	w := &watcher{call: c, kinds: map[*schema.Kind]bool{}, tenant: schema.Fold(q.Get("tenant")), shown: map[string]told{}}
