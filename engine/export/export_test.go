@@ -162,3 +162,21 @@ func withSecrets(o schema.Object, stored []export.Object) cty.Value {
 	}
 	return cty.ObjectVal(attrs)
 }
+
+// What REST made has its name for an address. It gets a block like any other, and no warning.
+func TestObjectsWithoutABlock(t *testing.T) {
+	role, _ := schema.Lookup("role")
+	v, err := role.Decode([]byte(`{"tenant":"acme","name":"reader"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for address, warnings := range map[string]int{"role.acme/reader": 0, "role.acme/other": 1} {
+		d, err := export.New(export.Options{Stack: "s"}, []export.Object{{Kind: role, Value: v, Address: address}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(d.Warnings) != warnings {
+			t.Errorf("at %s: %v", address, d.Warnings)
+		}
+	}
+}

@@ -27,6 +27,7 @@ type caller struct {
 	readOnly bool
 	expires  time.Time      // zero: as long as the password is right
 	life     access.Session // what vouches for it ends with
+	claimed  access.Claimed // what it holds beside, by the token of an issuer
 }
 
 // who is the caller as the history has it.
@@ -125,7 +126,7 @@ func (c *call) logIn(user, tenant, password string) *failure {
 		return broken(err)
 	}
 	life := access.Session{User: p.UserID, Token: p.Token, Verifier: p.Verifier, Issuer: p.Issuer, Issued: time.Now()}
-	return c.become(life, p.Realm, p.Expires)
+	return c.become(life, p.Realm, p.Expires, p.Claimed)
 }
 
 // resume takes the bearer of a login.
@@ -141,16 +142,18 @@ func (c *call) resume(text string) *failure {
 	if err := c.rest.Directory.Current().Ended(life); err != nil {
 		return unauthenticated(err.Error())
 	}
-	return c.become(life, access.RealmSession, b.Expires)
+	return c.become(life, access.RealmSession, b.Expires, access.Claimed{Roles: b.Roles, Groups: b.Groups})
 }
 
-func (c *call) become(life access.Session, realm string, expires time.Time) *failure {
+func (c *call) become(life access.Session, realm string, expires time.Time, claimed access.Claimed) *failure {
 	d := c.rest.Directory.Current()
 	account, err := d.Account(life.User)
 	if err != nil {
 		return unauthenticated(access.ErrUnauthenticated.Error())
 	}
-	c.caller = caller{Account: account, realm: realm, readOnly: d.ReadOnly(life.Token), expires: expires, life: life}
+	c.caller = caller{
+		Account: account, realm: realm, readOnly: d.ReadOnly(life.Token), expires: expires, life: life, claimed: claimed,
+	}
 	if realm != access.RealmSession {
 		c.noteLogin("")
 	}
@@ -195,7 +198,7 @@ func (c *call) login() *failure {
 	}
 	b := wire.Bearer{
 		Session: uuid.NewString(), Root: root, User: life.User, Tenant: c.caller.Tenant, Issued: life.Issued, Expires: expires,
-		Token: life.Token, Verifier: life.Verifier, Issuer: life.Issuer,
+		Token: life.Token, Verifier: life.Verifier, Issuer: life.Issuer, Roles: c.caller.claimed.Roles, Groups: c.caller.claimed.Groups,
 	}
 	token, err := access.SealBearer(c.rest.Keyring(), b)
 	if err != nil {

@@ -137,6 +137,30 @@ func TestPersonalAccessToken(t *testing.T) {
 	}
 }
 
+// Nothing in a session would keep SQL to reading, so a read-only token begins none; nor does what REST gave for one.
+func TestReadOnlyTokenRunsNoSQL(t *testing.T) {
+	w := newWorld(t)
+	row, secret, err := access.NewToken("u-ana", "dashboard", time.Now(), time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row.ReadOnly = true
+	w.snap.Tokens = []store.Token{row}
+	w.swap()
+	bearer, err := access.SealBearer(w.cluster, wire.Bearer{
+		Session: "s", User: "u-ana", Token: row.ID, Issued: time.Now(), Expires: time.Now().Add(time.Hour),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, authorization := range []string{"Bearer " + secret, basic("ana@acme/bi", secret), "Bearer " + bearer, basic("ana@acme/bi", bearer)} {
+		w.want(withHeaders(testContext(t), "authorization", authorization), codes.Unauthenticated, "the token is read-only")
+	}
+	if e := w.event(actionFailure); e.User != "ana" || e.Code != "token_read_only" || e.Detail != "token "+row.ID {
+		t.Errorf("audit %+v", e)
+	}
+}
+
 // bearerOf returns the bearer in the context's headers.
 func (w *world) bearerOf(ctx context.Context) string {
 	w.t.Helper()
