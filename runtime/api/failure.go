@@ -145,6 +145,9 @@ func faults(list []engine.Fault, places []place) *failure {
 			message += ". " + fault.Detail
 		}
 		d := Fault{Code: string(fault.Code), Message: message}
+		if fault.Code == engine.FaultNotFound {
+			d.Message = notFound().Message // the same as for what may not be seen
+		}
 		if fault.Index >= 0 && fault.Index < len(places) {
 			p := places[fault.Index]
 			d.Path = p.at

@@ -48,6 +48,7 @@ func TestAdministratorOfATenantReachesNothingOfAnother(t *testing.T) {
 		same("GET", path, nothing)
 		same("PUT", path, put)
 		same("PUT", path, takeOver)
+		same("PUT", path, func(string) any { return map[string]any{"stack": "acme", "spec": own(k, "acme")} })
 		same("PATCH", path, patch)
 		same("DELETE", path+"?stack=TENANT", nothing)
 		same("GET", "/"+k.Name+"?tenant=TENANT", nothing)
