@@ -48,7 +48,9 @@ var imports = map[string][]string{
 	"runtime/access":              {"engine/store", "runtime/oidc", "runtime/sqltext", "runtime/wire", "schema"},
 	"runtime/reconcile":           {"runtime/backend", "runtime/wire", "engine/store", "schema"},
 	"runtime/edge":                {"runtime/access", "runtime/router", "runtime/backend", "runtime/sqltext", "runtime/wire", "schema"},
-	"runtime/api":                 {"engine", "engine/history", "engine/plan", "engine/store", "runtime/access", "runtime/wire", "schema"},
+	"runtime/api":                 {"engine", "engine/plan", "engine/store", "runtime/access", "schema"},
+	"runtime/client":              {"schema"},
+	"provider":                    {"runtime/client", "schema"},
 	"engine/store/storetest":      {"engine/store", "schema"},
 	"runtime/backend/backendtest": {"runtime/backend", "runtime/wire"},
 }
