@@ -14,7 +14,7 @@ type Problem struct {
 }
 
 // Complete returns the value with defaults in place, and everything that is wrong with it. A value
-// with problems must not be used.
+// with problems must not be used. What is not known yet is left as it is and not judged.
 func (k *Kind) Complete(v cty.Value) (cty.Value, []Problem) { return k.CompleteMap(v.AsValueMap()) }
 
 // CompleteMap is Complete of an object with the given attributes and blocks, of which none may be missing. It
@@ -28,13 +28,16 @@ func (k *Kind) CompleteMap(written map[string]cty.Value) (cty.Value, []Problem) 
 		problems = append(problems, more...)
 	}
 	out := k.Shared(cty.ObjectVal(attrs))
-	if len(problems) == 0 && k.Check != nil {
+	if len(problems) == 0 && k.Check != nil && out.IsWhollyKnown() {
 		problems = k.Check(out)
 	}
 	return out, problems
 }
 
 func (b *Block) complete(v cty.Value) (cty.Value, []Problem) {
+	if !v.IsKnown() {
+		return v, nil
+	}
 	if v.IsNull() {
 		if b.Single {
 			return v, nil
@@ -59,9 +62,12 @@ func (b *Block) complete(v cty.Value) (cty.Value, []Problem) {
 }
 
 func (b *Block) completeOne(v cty.Value, path cty.Path) (cty.Value, []Problem) {
+	if !v.IsKnown() {
+		return v, nil
+	}
 	attrs, problems := complete(b.Attrs, v.AsValueMap(), path)
 	out := cty.ObjectVal(attrs)
-	if len(problems) == 0 && b.Check != nil {
+	if len(problems) == 0 && b.Check != nil && out.IsWhollyKnown() {
 		if err := b.Check(out); err != nil {
 			problems = append(problems, Problem{Path: path, Message: err.Error()})
 		}
@@ -86,7 +92,7 @@ func complete(attrs []Attr, written map[string]cty.Value, path cty.Path) (map[st
 			fail(a, fmt.Sprintf("%s is required", a.Name))
 		case av.IsNull() && a.Set():
 			av = cty.SetValEmpty(a.Type.ElementType())
-		case av.IsNull():
+		case av.IsNull(), !av.IsWhollyKnown():
 		default:
 			if err := a.check(av); err != nil {
 				fail(a, err.Error())

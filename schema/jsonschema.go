@@ -149,7 +149,7 @@ func attrSchemas(attrs []Attr) (properties node, required []string) {
 
 // documentation is what editors show: as the reference page has it, and what a change does.
 func (a *Attr) documentation() string {
-	words := a.Doc
+	words := a.writtenDoc()
 	if a.Ref != "" {
 		words = fmt.Sprintf("%s A %s: ${%s.LABEL}, or the name of one.", words, a.typeWords(), a.Ref)
 	}

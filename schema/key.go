@@ -73,3 +73,22 @@ func (k *Kind) ParseKey(path string) (Addr, error) {
 	}
 	return Addr{Kind: k.Name, Path: strings.Join(parts, "/")}, nil
 }
+
+// KeyValues returns the attributes that the address of an object of this kind gives a value, by name: the inverse of
+// [Kind.Addr].
+func (k *Kind) KeyValues(a Addr) map[string]string {
+	parts := strings.Split(a.Path, "/")
+	key := k.Key
+	if len(parts) < len(key) {
+		key = slices.DeleteFunc(slices.Clone(key), k.mayLack)
+	}
+	values := make(map[string]string, len(parts))
+	for i, name := range key[:min(len(key), len(parts))] {
+		text := parts[i]
+		if strings.Contains(name, "|") {
+			name, text, _ = strings.Cut(text, ":")
+		}
+		values[name] = unescaper.Replace(text)
+	}
+	return values
+}

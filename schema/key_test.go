@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/qod-io/qod/schema"
 )
 
@@ -37,9 +39,22 @@ func TestParseKey(t *testing.T) {
 			if err != nil {
 				got = err.Error()
 			}
+			if err == nil {
+				if back := kind.Addr(keyed(kind, kind.KeyValues(addr))); back != addr {
+					t.Errorf("KeyValues gives %s", back)
+				}
+			}
 			if err == nil && got != tt.want || !strings.Contains(got, tt.want) {
 				t.Errorf("%s, want %s", got, tt.want)
 			}
 		})
 	}
+}
+
+func keyed(k *schema.Kind, values map[string]string) cty.Value {
+	attrs := k.Empty().AsValueMap()
+	for name, text := range values {
+		attrs[name] = cty.StringVal(text)
+	}
+	return cty.ObjectVal(attrs)
 }

@@ -55,9 +55,12 @@ type Attr struct {
 	// itself is not kept at all.
 	StoredAs string
 	// Host attributes are code or reach the host: only system administrators set them.
-	Host  bool
-	Doc   string
-	Check func(cty.Value) error // called with known, non-null values
+	Host bool
+	Doc  string
+	// Written is what Doc does not say to those who write the attribute in qod's own language: other surfaces have
+	// no blocks and no references.
+	Written string
+	Check   func(cty.Value) error // called with known, non-null values
 }
 
 // Set reports whether the attribute holds a set of strings.

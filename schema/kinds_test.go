@@ -363,3 +363,36 @@ func refuseNumber(t *testing.T, k *schema.Kind, name string, v cty.Value) {
 		t.Errorf("%s.%s takes %#v: %v", k.Name, name, v, problems)
 	}
 }
+
+// What is not known yet is no mistake, and what is known beside it is still judged.
+func TestUnknownValuesAreNotJudged(t *testing.T) {
+	for _, k := range schema.Kinds() {
+		v := example(t, k)
+		for _, name := range k.Names() {
+			attrs := v.AsValueMap()
+			attrs[name] = cty.UnknownVal(attrs[name].Type())
+			out, problems := k.Complete(cty.ObjectVal(attrs))
+			if len(problems) > 0 || out.GetAttr(name).IsKnown() {
+				t.Errorf("%s without %s: %v", k.Name, name, problems)
+			}
+			if name == "name" || !slices.Contains(k.Names(), "name") {
+				continue
+			}
+			attrs["name"] = cty.StringVal("No/Name")
+			if _, problems := k.Complete(cty.ObjectVal(attrs)); len(problems) != 1 {
+				t.Errorf("%s without %s and with a bad name: %v", k.Name, name, problems)
+			}
+		}
+		for _, b := range k.Blocks {
+			if b.Single {
+				continue
+			}
+			attrs := v.AsValueMap()
+			items := append(attrs[b.Name].AsValueSlice(), cty.UnknownVal(attrs[b.Name].Type().ElementType()))
+			attrs[b.Name] = cty.SetVal(items)
+			if _, problems := k.Complete(cty.ObjectVal(attrs)); len(problems) > 0 {
+				t.Errorf("%s with an unknown %s: %v", k.Name, b.Name, problems)
+			}
+		}
+	}
+}

@@ -67,8 +67,29 @@ func (a *Attr) defaultWords() string {
 }
 
 func (a *Attr) docWords() string {
-	return strings.ReplaceAll(a.Doc, "|", "\\|") + a.notes()
+	return strings.ReplaceAll(a.writtenDoc(), "|", "\\|") + a.notes()
 }
+
+// writtenDoc is what the attribute means to those who write it in qod's language.
+func (a *Attr) writtenDoc() string {
+	if a.Written == "" {
+		return a.Doc
+	}
+	return a.Doc + " " + a.Written
+}
+
+// Summary is what the attribute means, its default and what a change of it does, for surfaces other than qod's own
+// language.
+func (a *Attr) Summary() string {
+	words := a.Doc + a.notes()
+	if a.Default != cty.NilVal {
+		words += " Default: " + a.defaultWords() + "."
+	}
+	return words + " A change " + a.Effect.Words() + "."
+}
+
+// Words say what a change does: "makes the object anew".
+func (e Effect) Words() string { return effectWords[e] }
 
 // notes say who may set the attribute and see it.
 func (a *Attr) notes() string {

@@ -35,14 +35,16 @@ var tenantKind = Define[Tenant](Kind{
 func nameAttr(kind string, effect Effect, check func(cty.Value) error) Attr {
 	return Attr{
 		Name: "name", Type: cty.String, Mode: Required, Effect: effect, Check: check,
-		Doc: "The name. Default: the label of the block. A new name at the same address renames the " + kind + " in place.",
+		Doc:     "The name. A new one renames the " + kind + " in place.",
+		Written: "Default: the label of the block. At the same address it is the same " + kind + ".",
 	}
 }
 
 func tenantAttr() Attr {
 	return Attr{
 		Name: "tenant", Type: cty.String, Mode: Required, Ref: "tenant", Effect: Replace,
-		Doc: "The tenant. It may be left out where a reference given as an object implies it.",
+		Doc:     "The tenant.",
+		Written: "It may be left out where a reference given as an object implies it.",
 	}
 }
 

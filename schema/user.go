@@ -25,7 +25,8 @@ var userKind = Define[User](Kind{
 	Attrs: []Attr{
 		{
 			Name: "tenant", Type: cty.String, Ref: "tenant", Effect: Replace,
-			Doc: "The tenant; left out for a system administrator, or where a reference given as an object implies it.",
+			Doc:     "The tenant; left out for a system administrator.",
+			Written: "It may also be left out where a reference given as an object implies it.",
 		},
 		nameAttr("user", Live, checkUserName),
 		{
