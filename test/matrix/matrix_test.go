@@ -22,6 +22,7 @@ import (
 	"github.com/qod-io/qod/engine/plan"
 	"github.com/qod-io/qod/schema"
 	"github.com/qod-io/qod/test/pgtest"
+	"github.com/qod-io/qod/test/samples"
 )
 
 var update = flag.Bool("update", false, "write the golden plans")
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 func TestEveryAttributeHasASample(t *testing.T) {
 	for _, kind := range schema.Kinds() {
 		for _, name := range kind.Names() {
-			if _, ok := samples()[kind.Name][name]; !ok {
+			if _, ok := samples.All()[kind.Name][name]; !ok {
 				t.Errorf("%s.%s has no sample: the matrix cannot try it", kind.Name, name)
 			}
 		}
@@ -140,7 +141,7 @@ func (r *rows) row(t *testing.T, title string, f func(*testing.T)) {
 // attribute creates an object with A, changes A to B, takes the attribute out, and has somebody else change
 // it.
 func (r *rows) attribute(t *testing.T, name string) {
-	s := samples()[r.kind.Name][name]
+	s := samples.All()[r.kind.Name][name]
 	a := r.body(s.With, map[string]string{name: s.A})
 	r.step(t, name+" = A", a)
 	r.inAnotherCase(t, name, s)
@@ -201,7 +202,7 @@ func (r *rows) drift(t *testing.T, name string, s sample, a map[string]string) {
 func (r *rows) everything(t *testing.T) {
 	all, with := map[string]string{}, map[string]string{}
 	for _, name := range r.kind.Names() {
-		s := samples()[r.kind.Name][name]
+		s := samples.All()[r.kind.Name][name]
 		if s.Apart {
 			continue
 		}
@@ -276,7 +277,7 @@ func (r *rows) holds(t *testing.T) {
 
 // body is the minimal block with other arguments in place; "" leaves one out.
 func (r *rows) body(changes ...map[string]string) map[string]string {
-	out := minimal()[r.kind.Name]
+	out := samples.Minimal()[r.kind.Name]
 	for _, c := range changes {
 		for name, v := range c {
 			if v == "" {
