@@ -23,36 +23,37 @@ const module = "github.com/qod-io/qod/"
 
 // imports says what each package may import inside the module. cmd/qod and tests may import all.
 var imports = map[string][]string{
-	"schema":                      {},
-	"engine/graph":                {},
-	"engine/parallel":             {},
-	"engine/crash":                {},
-	"engine/config":               {"schema", "engine/graph", "engine/parallel"},
-	"engine/plan":                 {"schema", "engine/graph", "engine/parallel"},
-	"engine/history":              {"engine/plan", "engine/store", "schema"},
-	"engine/export":               {"schema"},
-	"engine/store":                {"schema"},
-	"engine/store/embedded":       {},
-	"engine/store/postgres":       {"engine/store", "schema"},
-	"engine/catalog":              {"engine/store", "engine/crash", "schema"},
-	"engine":                      {"engine/config", "engine/graph", "engine/plan", "engine/store", "engine/crash", "schema"},
-	"runtime/wire":                {"schema"},
-	"runtime/backend":             {"schema"},
-	"runtime/sqltext":             {"runtime/wire"},
-	"runtime/local":               {"runtime/backend", "runtime/wire", "schema"},
-	"runtime/router":              {"runtime/backend", "runtime/wire", "schema"},
-	"runtime/guard":               {"runtime/sqltext", "runtime/wire", "schema"},
-	"runtime/node":                {"runtime/guard", "runtime/sqltext", "runtime/wire", "schema"},
-	"runtime/oidc":                {},
-	"runtime/oidc/oidctest":       {},
-	"runtime/access":              {"engine/store", "runtime/oidc", "runtime/sqltext", "runtime/wire", "schema"},
-	"runtime/reconcile":           {"runtime/backend", "runtime/wire", "engine/store", "schema"},
-	"runtime/edge":                {"runtime/access", "runtime/router", "runtime/backend", "runtime/sqltext", "runtime/wire", "schema"},
-	"runtime/api":                 {"engine", "engine/plan", "engine/store", "runtime/access", "schema"},
-	"runtime/client":              {"schema"},
-	"provider":                    {"runtime/client", "schema"},
-	"engine/store/storetest":      {"engine/store", "schema"},
-	"runtime/backend/backendtest": {"runtime/backend", "runtime/wire"},
+	"schema":                          {},
+	"engine/graph":                    {},
+	"engine/parallel":                 {},
+	"engine/crash":                    {},
+	"engine/config":                   {"schema", "engine/graph", "engine/parallel"},
+	"engine/plan":                     {"schema", "engine/graph", "engine/parallel"},
+	"engine/history":                  {"engine/plan", "engine/store", "schema"},
+	"engine/export":                   {"schema"},
+	"engine/store":                    {"schema"},
+	"engine/store/embedded":           {},
+	"engine/store/postgres":           {"engine/store", "schema"},
+	"engine/catalog":                  {"engine/store", "engine/crash", "schema"},
+	"engine":                          {"engine/config", "engine/graph", "engine/plan", "engine/store", "engine/crash", "schema"},
+	"runtime/wire":                    {"schema"},
+	"runtime/backend":                 {"schema"},
+	"runtime/sqltext":                 {"runtime/wire"},
+	"runtime/local":                   {"runtime/backend", "runtime/wire", "schema"},
+	"runtime/router":                  {"runtime/backend", "runtime/wire", "schema"},
+	"runtime/guard":                   {"runtime/sqltext", "runtime/wire", "schema"},
+	"runtime/node":                    {"runtime/guard", "runtime/sqltext", "runtime/wire", "schema"},
+	"runtime/oidc":                    {},
+	"runtime/oidc/oidctest":           {},
+	"runtime/access":                  {"engine/store", "runtime/oidc", "runtime/sqltext", "runtime/wire", "schema"},
+	"runtime/reconcile":               {"runtime/backend", "runtime/wire", "engine/store", "schema"},
+	"runtime/edge":                    {"runtime/access", "runtime/router", "runtime/backend", "runtime/sqltext", "runtime/wire", "schema"},
+	"runtime/api":                     {"engine", "engine/plan", "engine/store", "runtime/access", "schema"},
+	"runtime/client":                  {"schema"},
+	"provider":                        {"runtime/client", "schema"},
+	"provider/terraform-provider-qod": {"provider"},
+	"engine/store/storetest":          {"engine/store", "schema"},
+	"runtime/backend/backendtest":     {"runtime/backend", "runtime/wire"},
 }
 
 // pinned says which packages may import a third party directly.
@@ -66,7 +67,7 @@ var pinned = map[string][]string{
 }
 
 // engineFree are the packages that a crash inside DuckDB must not be able to reach.
-var engineFree = []string{"runtime/edge", "runtime/api", "runtime/reconcile"}
+var engineFree = []string{"runtime/edge", "runtime/api", "runtime/reconcile", "runtime/client", "provider", "provider/terraform-provider-qod"}
 
 type pkg struct {
 	ImportPath string

@@ -1,0 +1,292 @@
+package provider
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/qod-io/qod/runtime/client"
+)
+
+const estate = `
+variable "tenant" {
+  default = "acme"
+}
+variable "db" {
+  default = "sales"
+}
+resource "qod_tenant" "acme" {
+  name = var.tenant
+}
+resource "qod_tenant_db" "sales" {
+  tenant        = qod_tenant.acme.name
+  name          = var.db
+  kind          = "ducklake"
+  allow_destroy = true
+}
+resource "qod_pool" "bi" {
+  tenant    = qod_tenant.acme.name
+  name      = "bi"
+  tenant_db = qod_tenant_db.sales.name
+}
+resource "qod_role" "analyst" {
+  tenant = qod_tenant.acme.name
+  name   = "analyst"
+}
+resource "qod_user" "ana" {
+  tenant = qod_tenant.acme.name
+  name   = "ana"
+  roles  = [qod_role.analyst.name, "qod:reader"]
+}
+resource "qod_pool_grant" "ana" {
+  tenant = qod_tenant.acme.name
+  pool   = qod_pool.bi.name
+  user   = qod_user.ana.name
+}
+`
+
+func newStory(t *testing.T, text string) (*workspace, *double) {
+	t.Helper()
+	d := newDouble(t)
+	w := newWorkspace(t, d.URL, doubleToken)
+	w.write(t, "main.tf", text)
+	return w, d
+}
+
+// put writes an object as somebody else does.
+func (d *double) putAs(t *testing.T, stack, kind, spec string) {
+	t.Helper()
+	r := client.Request{Stack: stack, Changes: []client.Change{{Action: client.Put, Kind: kind, Spec: []byte(spec)}}}
+	if _, err := ask(t, d.URL, doubleToken).Apply(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A name that changes is a rename of the object, and what refers to it stays what it is: in qod it follows by itself.
+func TestRename(t *testing.T) {
+	w, _ := newStory(t, estate)
+	w.apply(t)
+	w.unchanged(t)
+	before := w.state(t)
+	vars := []string{"-var", "tenant=apex", "-var", "db=orders"}
+	for _, parallelism := range []string{"1", "16"} {
+		w.apply(t, append(vars, "-parallelism="+parallelism)...)
+		if out, code := w.run(t, append([]string{"plan", "-detailed-exitcode"}, vars...)...); code != 0 {
+			t.Errorf("after a rename: %s", out)
+		}
+		for address, now := range w.state(t) {
+			if now[attrID] != before[address][attrID] {
+				t.Errorf("%s was made anew", address)
+			}
+		}
+		vars = nil
+	}
+}
+
+// A rename that was interrupted after its commit is found, and nothing is made anew.
+func TestRenameByOthers(t *testing.T) {
+	w, d := newStory(t, estate)
+	w.apply(t)
+	r := client.Request{Stack: "core", Changes: []client.Change{{Action: client.Put, Kind: "tenant", Key: "acme", Spec: []byte(`{"name":"apex"}`)}}}
+	if _, err := ask(t, d.URL, doubleToken).Apply(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	if out, code := w.run(t, "plan", "-detailed-exitcode", "-var", "tenant=apex"); code != 0 {
+		t.Errorf("ended with %d:\n%s", code, out)
+	}
+}
+
+func TestOtherOwnersAreNamed(t *testing.T) {
+	w, d := newStory(t, `resource "qod_tenant" "acme" { name = "acme" }`)
+	d.putAs(t, "finance", "tenant", `{"name":"acme","display_name":"Acme"}`)
+	w.fails(t, `tenant.acme exists and belongs to stack "finance"`, "plan")
+	// To import it is to take it over, and to show so.
+	w.write(t, "main.tf", `
+resource "qod_tenant" "acme" {
+  name         = "acme"
+  display_name = "Acme"
+}
+import {
+  to = qod_tenant.acme
+  id = "acme"
+}
+`)
+	if out := w.must(t, "plan"); !strings.Contains(out, `"finance" -> "core"`) {
+		t.Errorf("the plan does not show who owns it now:\n%s", out)
+	}
+	w.apply(t)
+	w.unchanged(t)
+	// Who takes it back is named, and not fought.
+	r := client.Request{Stack: "finance", Changes: []client.Change{{
+		Action: client.Put, Kind: "tenant", Key: "acme", Spec: []byte(`{"name":"acme"}`), TakeOver: true,
+	}}}
+	if _, err := ask(t, d.URL, doubleToken).Apply(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	w.fails(t, `tenant.acme belongs to stack "finance"`, "plan")
+}
+
+// A conflict that only the server knows of is told as well.
+func TestConflictDuringApply(t *testing.T) {
+	w, d := newStory(t, `resource "qod_tenant" "acme" { name = "acme" }`)
+	w.must(t, "plan", "-out=p")
+	d.putAs(t, "finance", "tenant", `{"name":"acme"}`)
+	w.fails(t, `belongs to stack "finance"`, "apply", "p")
+}
+
+func TestWhatChangedSinceThePlanIsNotOverwritten(t *testing.T) {
+	const text = `
+variable "line" { default = "one" }
+resource "qod_tenant" "acme" { name = "acme" }
+resource "qod_role" "r" {
+  tenant      = qod_tenant.acme.name
+  name        = "r"
+  description = var.line
+}
+`
+	w, d := newStory(t, text)
+	w.apply(t)
+	w.must(t, "plan", "-out=p", "-var", "line=two")
+	d.putAs(t, "core", "role", `{"tenant":"acme","name":"r","description":"three"}`)
+	w.fails(t, "Somebody changed its description since this was planned", "apply", "p")
+	// Where somebody else did what was planned, all is well.
+	w.must(t, "plan", "-out=p", "-var", "line=two")
+	d.putAs(t, "core", "role", `{"tenant":"acme","name":"r","description":"two"}`)
+	w.must(t, "apply", "p")
+}
+
+// What an apply that was killed had made is taken up, and no second one made.
+func TestKilledApply(t *testing.T) {
+	w, d := newStory(t, estate)
+	d.putAs(t, "core", "tenant", `{"name":"acme"}`)
+	if out := w.must(t, "plan"); !strings.Contains(flat(out), "tenant.acme exists already") {
+		t.Errorf("the plan does not say so:\n%s", out)
+	}
+	w.apply(t)
+	w.unchanged(t)
+	if n := d.count(); n != 6 {
+		t.Errorf("there are %d objects", n)
+	}
+}
+
+func TestOneObjectInTwoResources(t *testing.T) {
+	w, _ := newStory(t, `
+resource "qod_tenant" "a" { name = "acme" }
+resource "qod_tenant" "b" {
+  name         = "acme"
+  display_name = "Other"
+}`)
+	w.fails(t, "tenant.acme is written twice", "apply", "-auto-approve")
+}
+
+func TestReadiness(t *testing.T) {
+	w, d := newStory(t, strings.Replace(estate, `tenant_db = qod_tenant_db.sales.name`, `tenant_db = qod_tenant_db.sales.name
+  timeouts = { create = "2s" }`, 1))
+	d.with(func() { d.stuck = "the extension ducklake is missing" })
+	out := w.fails(t, "pool.acme/bi is not ready after 2s", "apply", "-auto-approve")
+	if !strings.Contains(flat(out), "Node n2 (dual) is starting: the extension ducklake is missing.") || strings.Contains(out, "Node n1") {
+		t.Errorf("it is not said why:\n%s", out)
+	}
+}
+
+// An interrupt while a pool is waited for leaves no taint.
+func TestInterrupt(t *testing.T) {
+	w, d := newStory(t, estate)
+	d.with(func() { d.stuck = "there is no room" })
+	cmd := exec.CommandContext(t.Context(), w.program, "apply", "-auto-approve", "-no-color")
+	cmd.Dir, cmd.Env = w.dir, w.env
+	var out strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waits := func() (waits bool) {
+		d.with(func() {
+			for _, o := range d.objects {
+				waits = waits || o.Kind == "pool" && o.looks > 1
+			}
+		})
+		return waits
+	}
+	for deadline := time.Now().Add(time.Minute); !waits() && time.Now().Before(deadline); {
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-t.Context().Done():
+		}
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.Sys().(syscall.WaitStatus).Signaled() {
+		t.Errorf("the interrupted apply: %v\n%s", err, out.String())
+	}
+	d.with(func() { d.stuck = "" })
+	id := w.state(t)["qod_pool.bi"][attrID]
+	w.apply(t)
+	w.unchanged(t)
+	if now := w.state(t)["qod_pool.bi"][attrID]; id == nil || now != id {
+		t.Errorf("the pool was %v and is %v:\n%s", id, now, out.String())
+	}
+}
+
+func TestProtectionsAreKnownBeforehand(t *testing.T) {
+	w, _ := newStory(t, `
+resource "qod_tenant" "acme" { name = "acme" }
+resource "qod_tenant_db" "sales" {
+  tenant = qod_tenant.acme.name
+  name   = "sales"
+  kind   = "ducklake"
+}
+resource "qod_tenant" "other" {
+  name      = "other"
+  protected = true
+}
+`)
+	w.apply(t)
+	w.unchanged(t)
+	out := w.fails(t, "tenant.other is protected and may not be destroyed", "plan", "-destroy")
+	if !strings.Contains(flat(out), "tenant_db.acme/sales holds data and may not be destroyed") {
+		t.Errorf("the database is not mentioned:\n%s", out)
+	}
+	w.write(t, "main.tf", `
+resource "qod_tenant" "acme" { name = "acme" }
+resource "qod_tenant_db" "sales" {
+  tenant        = qod_tenant.other.name
+  name          = "sales"
+  kind          = "ducklake"
+}
+resource "qod_tenant" "other" { name = "other" }
+`)
+	w.fails(t, "tenant_db.acme/sales cannot be replaced", "plan")
+}
+
+// Terraform starts what does not depend on each other at once: that is few commits, and one bad change among them
+// fails alone.
+func TestBatches(t *testing.T) {
+	w, d := newStory(t, `
+resource "qod_tenant" "t" {
+  count = 40
+  name  = "t${count.index}"
+}
+resource "qod_tenant_db" "bad" {
+  tenant = "nobody"
+  name   = "sales"
+  kind   = "ducklake"
+}
+`)
+	out := w.fails(t, "There is no tenant.nobody", "apply", "-auto-approve", "-parallelism=50")
+	if n := len(w.state(t)); n != 40 {
+		t.Errorf("%d of 40 were made:\n%s", n, out)
+	}
+	w.write(t, "main.tf", "")
+	d.with(func() { d.applies = nil })
+	w.apply(t, "-parallelism=50")
+	d.with(func() {
+		if n := len(d.applies); n == 0 || n > 20 {
+			t.Errorf("%d commits for 40 deletions", n)
+		}
+	})
+}
