@@ -22,6 +22,17 @@ help: ## say what each target does
 build: ## build bin/qod
 	$(GO) build -tags $(TAGS) -trimpath -o bin/qod ./cmd/qod
 
+# Terraform takes providers from a directory of this form, beside registries: docs/terraform.md.
+PROVIDER_VERSION ?= 0.1.0
+PLATFORM := $(shell $(GO) env GOOS)_$(shell $(GO) env GOARCH)
+PLUGINS  ?= $(HOME)/.terraform.d/plugins
+PROVIDER := $(PLUGINS)/registry.terraform.io/qod-io/qod/$(PROVIDER_VERSION)/$(PLATFORM)/terraform-provider-qod_v$(PROVIDER_VERSION)
+
+.PHONY: install-provider
+install-provider: ## build the Terraform provider into PLUGINS, where terraform init finds it without a registry
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(PROVIDER_VERSION)" -o "$(PROVIDER)" ./provider/terraform-provider-qod
+	@echo "$(PROVIDER)"
+
 .PHONY: quickstart
 quickstart: export PATH := $(VENV)/bin:$(PATH)
 quickstart: build extensions ## plan, apply and query examples/quickstart, and leave it running
@@ -59,13 +70,13 @@ fuzz: ## run every fuzz target for FUZZTIME
 
 .PHONY: lint
 lint: $(CACHE)/staticcheck ## gofmt, go vet and staticcheck
-	@test -z "$$(gofmt -l cmd engine runtime schema test)" || { gofmt -l cmd engine runtime schema test; exit 1; }
+	@test -z "$$(gofmt -l cmd engine provider runtime schema test)" || { gofmt -l cmd engine provider runtime schema test; exit 1; }
 	$(GO) vet -tags $(TAGS) ./...
 	$(CACHE)/staticcheck -tags $(TAGS) ./...
 
 .PHONY: docs
-docs: ## write the derived files: the reference of kinds, settings and commands, JSON Schema, OpenAPI, the example of a plan
-	$(GO) test -tags $(TAGS) ./schema ./engine/plan ./runtime/api ./cmd/qod -run Current -count 1 -update
+docs: ## write the derived files: the reference of kinds, settings, commands and the provider, JSON Schema, the example of a plan
+	$(GO) test -tags $(TAGS) ./schema ./engine/plan ./cmd/qod ./provider -run Current -count 1 -update
 
 .PHONY: bench
 bench: build extensions clients ## measure against a direct connection, paired in one run, and plans of a large estate
