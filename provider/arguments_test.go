@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/qod-io/qod/schema"
+	"github.com/qod-io/qod/test/terraform"
 )
 
 func TestChecksOfTheKinds(t *testing.T) {
@@ -31,7 +32,7 @@ func TestChecksOfTheKinds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, _ := newStory(t, test.text)
-			if out := w.fails(t, test.want, "validate"); strings.Contains(out, "s3cr3t\"") && !strings.Contains(out, "sensitive") && strings.Contains(flat(out), "is s3cr3t") {
+			if out := w.Fails(t, test.want, "validate"); strings.Contains(out, "s3cr3t\"") && !strings.Contains(out, "sensitive") && strings.Contains(terraform.Flat(out), "is s3cr3t") {
 				t.Errorf("a secret is shown:\n%s", out)
 			}
 		})
@@ -50,14 +51,14 @@ resource "qod_user" "ana" {
   depends_on = [qod_tenant.acme]
 }
 `)
-	if out := w.must(t, "plan"); !strings.Contains(flat(out), "There is no role.acme/nobody") {
+	if out := w.Must(t, "plan"); !strings.Contains(terraform.Flat(out), "There is no role.acme/nobody") {
 		t.Errorf("the plan does not warn:\n%s", out)
 	}
-	out := w.fails(t, "There is no role.acme/nobody.", "apply", "-auto-approve")
+	out := w.Fails(t, "There is no role.acme/nobody.", "apply", "-auto-approve")
 	if !strings.Contains(out, `roles  = ["nobody"]`) || !strings.Contains(out, "Cannot create user.acme/ana") {
 		t.Errorf("the argument is not shown:\n%s", out)
 	}
-	if _, ok := w.state(t)["qod_tenant.good"]; !ok {
+	if _, ok := w.State(t)["qod_tenant.good"]; !ok {
 		t.Error("what was good was not made")
 	}
 }
@@ -65,21 +66,21 @@ resource "qod_user" "ana" {
 // Where the server is not known yet, the plan is made without it.
 func TestUnknownProviderConfiguration(t *testing.T) {
 	w, d := newStory(t, "")
-	w.write(t, "head.tf", fmt.Sprintf(`%s
+	w.Write(t, "head.tf", fmt.Sprintf(`%s
 resource "terraform_data" "server" { input = %q }
 provider "qod" {
   server = terraform_data.server.output
   stack  = "core"
 }
 resource "qod_tenant" "acme" { name = "acme" }
-`, head, d.URL))
-	if out := w.must(t, "plan"); !strings.Contains(out, "qod_tenant.acme will be created") {
+`, terraform.Head, d.URL))
+	if out := w.Must(t, "plan"); !strings.Contains(out, "qod_tenant.acme will be created") {
 		t.Errorf("the plan:\n%s", out)
 	}
-	w.apply(t)
-	w.unchanged(t)
-	w.must(t, "apply", "-auto-approve", "-replace=terraform_data.server")
-	w.unchanged(t)
+	w.Apply(t)
+	w.Unchanged(t)
+	w.Must(t, "apply", "-auto-approve", "-replace=terraform_data.server")
+	w.Unchanged(t)
 }
 
 func TestProviderConfiguration(t *testing.T) {
@@ -93,8 +94,8 @@ func TestProviderConfiguration(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, _ := newStory(t, `data "qod_tenants" "all" {}`)
-			w.write(t, "head.tf", head+"provider \"qod\" {\n"+test.block+"\n}\n")
-			w.fails(t, test.want, "plan")
+			w.Write(t, "head.tf", terraform.Head+"provider \"qod\" {\n"+test.block+"\n}\n")
+			w.Fails(t, test.want, "plan")
 		})
 	}
 }
@@ -115,17 +116,17 @@ resource "qod_user" "ana" {
 }
 `
 	w, d := newStory(t, text)
-	w.apply(t)
-	w.unchanged(t)
+	w.Apply(t)
+	w.Unchanged(t)
 	// Without a new version another password is not read.
-	if out, code := w.run(t, "plan", "-detailed-exitcode", "-var", "password=second-s3cret"); code != 0 {
+	if out, code := w.Run(t, "plan", "-detailed-exitcode", "-var", "password=second-s3cret"); code != 0 {
 		t.Errorf("ended with %d:\n%s", code, out)
 	}
-	w.apply(t, "-var", "password=second-s3cret", "-var", "rev=2")
+	w.Apply(t, "-var", "password=second-s3cret", "-var", "rev=2")
 	if last := d.last(); last != "second-s3cret" {
 		t.Errorf("sent %q last", last)
 	}
-	w.keepsNoSecret(t, []string{"first-s3cret", "second-s3cret", doubleToken})
+	w.KeepsNoSecret(t, []string{"first-s3cret", "second-s3cret", doubleToken})
 }
 
 func TestEphemeralToken(t *testing.T) {
@@ -142,8 +143,8 @@ resource "qod_user" "ana" {
   password_version = 1
 }
 `)
-	w.apply(t)
-	w.keepsNoSecret(t, []string{"qod_pat_ephemeral"})
+	w.Apply(t)
+	w.KeepsNoSecret(t, []string{"qod_pat_ephemeral"})
 	d.with(func() {
 		if len(d.tokens) == 0 {
 			t.Error("no token was made")
@@ -177,13 +178,13 @@ output "none"  { value = length(data.qod_pools.none.objects) }
 	d.putAs(t, "base", "tenant_db", `{"tenant":"acme","name":"sales","kind":"ducklake"}`)
 	d.putAs(t, "base", "pool", `{"tenant":"acme","name":"bi","tenant_db":"sales"}`)
 	d.putAs(t, "base", "user", `{"tenant":"acme","name":"ana","password":"first-s3cret"}`)
-	w.apply(t)
+	w.Apply(t)
 	var doc struct {
 		Values struct {
 			Outputs map[string]struct{ Value any } `json:"outputs"`
 		} `json:"values"`
 	}
-	w.show(t, &doc)
+	w.Show(t, &doc)
 	got := fmt.Sprint(doc.Values.Outputs)
 	for _, want := range []string{
 		"acme/bi/user:a%2Fb", "map[pool:bi tenant:acme user:a/b]", "[acme/ana]", "memory:1GiB", "max_concurrent_per_node:16", "stack:base",
@@ -192,7 +193,7 @@ output "none"  { value = length(data.qod_pools.none.objects) }
 			t.Errorf("the outputs lack %q: %s", want, got)
 		}
 	}
-	w.keepsNoSecret(t, []string{"first-s3cret"})
+	w.KeepsNoSecret(t, []string{"first-s3cret"})
 	for text, want := range map[string]string{
 		`provider::qod::key("pol", {})`:                     `Did you mean "pool"?`,
 		`provider::qod::key("pool", { name = "bi" })`:       "want TENANT/NAME",
@@ -200,16 +201,16 @@ output "none"  { value = length(data.qod_pools.none.objects) }
 		`provider::qod::parse_key("pool", "acme")`:          "want TENANT/NAME",
 		`provider::qod::parse_key("pool_grant", "a/b/c:d")`: "want TENANT/POOL/user:NAME",
 	} {
-		w.write(t, "main.tf", "output \"o\" { value = "+text+" }")
-		w.fails(t, want, "plan")
+		w.Write(t, "main.tf", "output \"o\" { value = "+text+" }")
+		w.Fails(t, want, "plan")
 	}
 }
 
 // Imports of what is not there, or not called so, say so.
 func TestImportsThatFail(t *testing.T) {
 	w, _ := newStory(t, estate)
-	w.fails(t, "want TENANT/NAME", "import", "qod_pool.bi", "bi")
-	w.fails(t, "There is no pool.acme/bi.", "import", "qod_pool.bi", "acme/bi")
+	w.Fails(t, "want TENANT/NAME", "import", "qod_pool.bi", "bi")
+	w.Fails(t, "There is no pool.acme/bi.", "import", "qod_pool.bi", "acme/bi")
 }
 
 func TestDescribedArguments(t *testing.T) {

@@ -24,6 +24,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/qod-io/qod/schema"
+	"github.com/qod-io/qod/test/terraform"
 )
 
 var update = flag.Bool("update", false, "write the derived files")
@@ -217,15 +218,15 @@ func TestExamplesOfKindsAreResources(t *testing.T) {
 		text, _ := exampleOf(t, k)
 		texts = append(texts, text)
 	}
-	w.write(t, "main.tf", strings.Join(texts, "\n\n"))
-	w.must(t, "validate")
+	w.Write(t, "main.tf", strings.Join(texts, "\n\n"))
+	w.Must(t, "validate")
 }
 
 // The example is applied as it is, in an installation without anything.
 func TestExampleApplies(t *testing.T) {
 	d := newDouble(t)
-	w := newWorkspace(t, d.URL, doubleToken)
-	if err := os.Remove(filepath.Join(w.dir, "head.tf")); err != nil {
+	w := terraform.New(t, d.URL, doubleToken)
+	if err := os.Remove(filepath.Join(w.Dir, "head.tf")); err != nil {
 		t.Fatal(err)
 	}
 	files, err := filepath.Glob("../examples/terraform/*.tf")
@@ -237,14 +238,14 @@ func TestExampleApplies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.write(t, filepath.Base(file), string(data))
+		w.Write(t, filepath.Base(file), string(data))
 	}
 	vars := []string{"-var", "ana_password=example-s3cret"}
-	w.apply(t, vars...)
-	if out, code := w.run(t, append([]string{"plan", "-detailed-exitcode"}, vars...)...); code != 0 {
+	w.Apply(t, vars...)
+	if out, code := w.Run(t, append([]string{"plan", "-detailed-exitcode"}, vars...)...); code != 0 {
 		t.Errorf("ended with %d:\n%s", code, out)
 	}
-	w.keepsNoSecret(t, []string{"example-s3cret"})
+	w.KeepsNoSecret(t, []string{"example-s3cret"})
 	kinds := map[string]bool{}
 	d.with(func() {
 		for _, o := range d.objects {
@@ -261,7 +262,7 @@ func TestExampleApplies(t *testing.T) {
 // The pipeline shows a plan, makes that and nothing else, and refuses it where the world moved on.
 func TestPipeline(t *testing.T) {
 	w, d := newStory(t, "")
-	if err := os.Remove(filepath.Join(w.dir, "head.tf")); err != nil {
+	if err := os.Remove(filepath.Join(w.Dir, "head.tf")); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"main.tf", "pipeline.sh"} {
@@ -269,12 +270,12 @@ func TestPipeline(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.write(t, name, string(data))
+		w.Write(t, name, string(data))
 	}
 	step := func(want int, name string) string {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), "sh", "pipeline.sh", name)
-		cmd.Dir, cmd.Env = w.dir, append(w.env, "TF_VAR_ana_password=example-s3cret")
+		cmd.Dir, cmd.Env = w.Dir, append(w.Env, "TF_VAR_ana_password=example-s3cret")
 		out, err := cmd.CombinedOutput()
 		if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != want {
 			t.Fatalf("%s ended with %v, want %d:\n%s", name, err, want, out)

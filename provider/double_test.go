@@ -32,6 +32,7 @@ type double struct {
 	stuck    string          // why pools never get ready
 	secrets  []string        // all that were ever sent
 	applies  []client.Request
+	moved    []string // what was refused since it had moved on
 }
 
 type stored struct {
@@ -81,6 +82,9 @@ func (d *double) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var refused *client.Error
 	if errors.As(err, &refused) {
+		if refused.Status == http.StatusPreconditionFailed {
+			d.moved = append(d.moved, refused.Message)
+		}
 		w.WriteHeader(refused.Status)
 		out = client.Detail{Code: refused.Code, Message: refused.Message, Path: refused.Path}
 	}
@@ -259,7 +263,7 @@ func (d *double) mayChange(o *stored, stack string, c client.Change, at string) 
 	case o == nil:
 		return refuse(http.StatusNotFound, client.NotFound, fmt.Sprintf("there is no %s.%s", c.Kind, c.Key), at)
 	case c.IfMatch != 0 && c.IfMatch != o.Revision:
-		return refuse(http.StatusPreconditionFailed, client.Revision, fmt.Sprintf("%s moved on", o.Addr()), at)
+		return refuse(http.StatusPreconditionFailed, client.Revision, fmt.Sprintf("%s is at revision %d, not %d", o.Addr(), o.Revision, c.IfMatch), at)
 	case o.Stack != stack && !c.TakeOver:
 		return refuse(http.StatusConflict, client.Conflict, fmt.Sprintf("%s %s", o.Addr(), ownedBy(o.Stack)), at)
 	}

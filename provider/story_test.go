@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/qod-io/qod/runtime/client"
+	"github.com/qod-io/qod/test/terraform"
 )
 
 const estate = `
@@ -48,11 +49,11 @@ resource "qod_pool_grant" "ana" {
 }
 `
 
-func newStory(t *testing.T, text string) (*workspace, *double) {
+func newStory(t *testing.T, text string) (*terraform.Workspace, *double) {
 	t.Helper()
 	d := newDouble(t)
-	w := newWorkspace(t, d.URL, doubleToken)
-	w.write(t, "main.tf", text)
+	w := terraform.New(t, d.URL, doubleToken)
+	w.Write(t, "main.tf", text)
 	return w, d
 }
 
@@ -60,7 +61,7 @@ func newStory(t *testing.T, text string) (*workspace, *double) {
 func (d *double) putAs(t *testing.T, stack, kind, spec string) {
 	t.Helper()
 	r := client.Request{Stack: stack, Changes: []client.Change{{Action: client.Put, Kind: kind, Spec: []byte(spec)}}}
-	if _, err := ask(t, d.URL, doubleToken).Apply(t.Context(), r); err != nil {
+	if _, err := terraform.Ask(t, d.URL, doubleToken).Apply(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -68,16 +69,16 @@ func (d *double) putAs(t *testing.T, stack, kind, spec string) {
 // A name that changes is a rename of the object, and what refers to it stays what it is: in qod it follows by itself.
 func TestRename(t *testing.T) {
 	w, _ := newStory(t, estate)
-	w.apply(t)
-	w.unchanged(t)
-	before := w.state(t)
+	w.Apply(t)
+	w.Unchanged(t)
+	before := w.State(t)
 	vars := []string{"-var", "tenant=apex", "-var", "db=orders"}
 	for _, parallelism := range []string{"1", "16"} {
-		w.apply(t, append(vars, "-parallelism="+parallelism)...)
-		if out, code := w.run(t, append([]string{"plan", "-detailed-exitcode"}, vars...)...); code != 0 {
+		w.Apply(t, append(vars, "-parallelism="+parallelism)...)
+		if out, code := w.Run(t, append([]string{"plan", "-detailed-exitcode"}, vars...)...); code != 0 {
 			t.Errorf("after a rename: %s", out)
 		}
-		for address, now := range w.state(t) {
+		for address, now := range w.State(t) {
 			if now[attrID] != before[address][attrID] {
 				t.Errorf("%s was made anew", address)
 			}
@@ -89,12 +90,12 @@ func TestRename(t *testing.T) {
 // A rename that was interrupted after its commit is found, and nothing is made anew.
 func TestRenameByOthers(t *testing.T) {
 	w, d := newStory(t, estate)
-	w.apply(t)
+	w.Apply(t)
 	r := client.Request{Stack: "core", Changes: []client.Change{{Action: client.Put, Kind: "tenant", Key: "acme", Spec: []byte(`{"name":"apex"}`)}}}
-	if _, err := ask(t, d.URL, doubleToken).Apply(t.Context(), r); err != nil {
+	if _, err := terraform.Ask(t, d.URL, doubleToken).Apply(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
-	if out, code := w.run(t, "plan", "-detailed-exitcode", "-var", "tenant=apex"); code != 0 {
+	if out, code := w.Run(t, "plan", "-detailed-exitcode", "-var", "tenant=apex"); code != 0 {
 		t.Errorf("ended with %d:\n%s", code, out)
 	}
 }
@@ -102,9 +103,9 @@ func TestRenameByOthers(t *testing.T) {
 func TestOtherOwnersAreNamed(t *testing.T) {
 	w, d := newStory(t, `resource "qod_tenant" "acme" { name = "acme" }`)
 	d.putAs(t, "finance", "tenant", `{"name":"acme","display_name":"Acme"}`)
-	w.fails(t, `tenant.acme exists and belongs to stack "finance"`, "plan")
+	w.Fails(t, `tenant.acme exists and belongs to stack "finance"`, "plan")
 	// To import it is to take it over, and to show so.
-	w.write(t, "main.tf", `
+	w.Write(t, "main.tf", `
 resource "qod_tenant" "acme" {
   name         = "acme"
   display_name = "Acme"
@@ -114,27 +115,27 @@ import {
   id = "acme"
 }
 `)
-	if out := w.must(t, "plan"); !strings.Contains(out, `"finance" -> "core"`) {
+	if out := w.Must(t, "plan"); !strings.Contains(out, `"finance" -> "core"`) {
 		t.Errorf("the plan does not show who owns it now:\n%s", out)
 	}
-	w.apply(t)
-	w.unchanged(t)
+	w.Apply(t)
+	w.Unchanged(t)
 	// Who takes it back is named, and not fought.
 	r := client.Request{Stack: "finance", Changes: []client.Change{{
 		Action: client.Put, Kind: "tenant", Key: "acme", Spec: []byte(`{"name":"acme"}`), TakeOver: true,
 	}}}
-	if _, err := ask(t, d.URL, doubleToken).Apply(t.Context(), r); err != nil {
+	if _, err := terraform.Ask(t, d.URL, doubleToken).Apply(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
-	w.fails(t, `tenant.acme belongs to stack "finance"`, "plan")
+	w.Fails(t, `tenant.acme belongs to stack "finance"`, "plan")
 }
 
 // A conflict that only the server knows of is told as well.
 func TestConflictDuringApply(t *testing.T) {
 	w, d := newStory(t, `resource "qod_tenant" "acme" { name = "acme" }`)
-	w.must(t, "plan", "-out=p")
+	w.Must(t, "plan", "-out=p")
 	d.putAs(t, "finance", "tenant", `{"name":"acme"}`)
-	w.fails(t, `belongs to stack "finance"`, "apply", "p")
+	w.Fails(t, `belongs to stack "finance"`, "apply", "p")
 }
 
 func TestWhatChangedSinceThePlanIsNotOverwritten(t *testing.T) {
@@ -148,25 +149,25 @@ resource "qod_role" "r" {
 }
 `
 	w, d := newStory(t, text)
-	w.apply(t)
-	w.must(t, "plan", "-out=p", "-var", "line=two")
+	w.Apply(t)
+	w.Must(t, "plan", "-out=p", "-var", "line=two")
 	d.putAs(t, "core", "role", `{"tenant":"acme","name":"r","description":"three"}`)
-	w.fails(t, "Somebody changed its description since this was planned", "apply", "p")
+	w.Fails(t, "Somebody changed its description since this was planned", "apply", "p")
 	// Where somebody else did what was planned, all is well.
-	w.must(t, "plan", "-out=p", "-var", "line=two")
+	w.Must(t, "plan", "-out=p", "-var", "line=two")
 	d.putAs(t, "core", "role", `{"tenant":"acme","name":"r","description":"two"}`)
-	w.must(t, "apply", "p")
+	w.Must(t, "apply", "p")
 }
 
 // What an apply that was killed had made is taken up, and no second one made.
 func TestKilledApply(t *testing.T) {
 	w, d := newStory(t, estate)
 	d.putAs(t, "core", "tenant", `{"name":"acme"}`)
-	if out := w.must(t, "plan"); !strings.Contains(flat(out), "tenant.acme exists already") {
+	if out := w.Must(t, "plan"); !strings.Contains(terraform.Flat(out), "tenant.acme exists already") {
 		t.Errorf("the plan does not say so:\n%s", out)
 	}
-	w.apply(t)
-	w.unchanged(t)
+	w.Apply(t)
+	w.Unchanged(t)
 	if n := d.count(); n != 6 {
 		t.Errorf("there are %d objects", n)
 	}
@@ -179,15 +180,15 @@ resource "qod_tenant" "b" {
   name         = "acme"
   display_name = "Other"
 }`)
-	w.fails(t, "tenant.acme is written twice", "apply", "-auto-approve")
+	w.Fails(t, "tenant.acme is written twice", "apply", "-auto-approve")
 }
 
 func TestReadiness(t *testing.T) {
 	w, d := newStory(t, strings.Replace(estate, `tenant_db = qod_tenant_db.sales.name`, `tenant_db = qod_tenant_db.sales.name
   timeouts = { create = "2s" }`, 1))
 	d.with(func() { d.stuck = "the extension ducklake is missing" })
-	out := w.fails(t, "pool.acme/bi is not ready after 2s", "apply", "-auto-approve")
-	if !strings.Contains(flat(out), "Node n2 (dual) is starting: the extension ducklake is missing.") || strings.Contains(out, "Node n1") {
+	out := w.Fails(t, "pool.acme/bi is not ready after 2s", "apply", "-auto-approve")
+	if !strings.Contains(terraform.Flat(out), "Node n2 (dual) is starting: the extension ducklake is missing.") || strings.Contains(out, "Node n1") {
 		t.Errorf("it is not said why:\n%s", out)
 	}
 }
@@ -196,8 +197,8 @@ func TestReadiness(t *testing.T) {
 func TestInterrupt(t *testing.T) {
 	w, d := newStory(t, estate)
 	d.with(func() { d.stuck = "there is no room" })
-	cmd := exec.CommandContext(t.Context(), w.program, "apply", "-auto-approve", "-no-color")
-	cmd.Dir, cmd.Env = w.dir, w.env
+	cmd := exec.CommandContext(t.Context(), w.Program, "apply", "-auto-approve", "-no-color")
+	cmd.Dir, cmd.Env = w.Dir, w.Env
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
@@ -224,10 +225,10 @@ func TestInterrupt(t *testing.T) {
 		t.Errorf("the interrupted apply: %v\n%s", err, out.String())
 	}
 	d.with(func() { d.stuck = "" })
-	id := w.state(t)["qod_pool.bi"][attrID]
-	w.apply(t)
-	w.unchanged(t)
-	if now := w.state(t)["qod_pool.bi"][attrID]; id == nil || now != id {
+	id := w.State(t)["qod_pool.bi"][attrID]
+	w.Apply(t)
+	w.Unchanged(t)
+	if now := w.State(t)["qod_pool.bi"][attrID]; id == nil || now != id {
 		t.Errorf("the pool was %v and is %v:\n%s", id, now, out.String())
 	}
 }
@@ -245,13 +246,13 @@ resource "qod_tenant" "other" {
   protected = true
 }
 `)
-	w.apply(t)
-	w.unchanged(t)
-	out := w.fails(t, "tenant.other is protected and may not be destroyed", "plan", "-destroy")
-	if !strings.Contains(flat(out), "tenant_db.acme/sales holds data and may not be destroyed") {
+	w.Apply(t)
+	w.Unchanged(t)
+	out := w.Fails(t, "tenant.other is protected and may not be destroyed", "plan", "-destroy")
+	if !strings.Contains(terraform.Flat(out), "tenant_db.acme/sales holds data and may not be destroyed") {
 		t.Errorf("the database is not mentioned:\n%s", out)
 	}
-	w.write(t, "main.tf", `
+	w.Write(t, "main.tf", `
 resource "qod_tenant" "acme" { name = "acme" }
 resource "qod_tenant_db" "sales" {
   tenant        = qod_tenant.other.name
@@ -260,11 +261,11 @@ resource "qod_tenant_db" "sales" {
 }
 resource "qod_tenant" "other" { name = "other" }
 `)
-	w.fails(t, "tenant_db.acme/sales cannot be replaced", "plan")
+	w.Fails(t, "tenant_db.acme/sales cannot be replaced", "plan")
 }
 
 // Terraform starts what does not depend on each other at once: that is few commits, and one bad change among them
-// fails alone.
+// Fails alone.
 func TestBatches(t *testing.T) {
 	w, d := newStory(t, `
 resource "qod_tenant" "t" {
@@ -277,13 +278,13 @@ resource "qod_tenant_db" "bad" {
   kind   = "ducklake"
 }
 `)
-	out := w.fails(t, "There is no tenant.nobody", "apply", "-auto-approve", "-parallelism=50")
-	if n := len(w.state(t)); n != 40 {
+	out := w.Fails(t, "There is no tenant.nobody", "apply", "-auto-approve", "-parallelism=50")
+	if n := len(w.State(t)); n != 40 {
 		t.Errorf("%d of 40 were made:\n%s", n, out)
 	}
-	w.write(t, "main.tf", "")
+	w.Write(t, "main.tf", "")
 	d.with(func() { d.applies = nil })
-	w.apply(t, "-parallelism=50")
+	w.Apply(t, "-parallelism=50")
 	d.with(func() {
 		if n := len(d.applies); n == 0 || n > 20 {
 			t.Errorf("%d commits for 40 deletions", n)

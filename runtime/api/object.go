@@ -86,7 +86,7 @@ func (v *view) show(o store.Object) (Object, error) {
 	if out.Spec, err = v.without(o, raw); err != nil {
 		return out, err
 	}
-	complete, err := o.Complete()
+	complete, err := open(o).Complete()
 	if err != nil {
 		return out, err
 	}
@@ -106,6 +106,19 @@ func (v *view) show(o store.Object) (Object, error) {
 		out.Status.Nodes = &nodes
 	}
 	return out, nil
+}
+
+// open returns an object without its secrets: what is stored of them is a fingerprint, which is no value of the
+// attribute.
+func open(o store.Object) store.Object {
+	values := o.Spec.AsValueMap()
+	for i := range o.Kind.Attrs {
+		if a := &o.Kind.Attrs[i]; a.Secret {
+			values[a.Name] = cty.NullVal(a.Type)
+		}
+	}
+	o.Spec = cty.ObjectVal(values)
+	return o
 }
 
 // without decodes a value without what is secret and what the caller must not see.

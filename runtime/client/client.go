@@ -161,11 +161,13 @@ func (c *Client) try(ctx context.Context, r call, body []byte, out any) (again b
 	if err != nil {
 		return r.repeatable, 0, fmt.Errorf("read answer of qod: %w", err)
 	}
-	c.config.Log.DebugContext(ctx, "request", "method", r.method, "path", r.path, "status", answer.StatusCode)
 	if answer.StatusCode >= 300 {
+		refused := refusal(answer, read)
+		c.config.Log.DebugContext(ctx, "refused", "method", r.method, "path", r.path, "status", answer.StatusCode, "error", refused)
 		busy := answer.StatusCode == http.StatusTooManyRequests || answer.StatusCode == http.StatusServiceUnavailable
-		return busy, retryAfter(answer.Header.Get("Retry-After")), refusal(answer, read)
+		return busy, retryAfter(answer.Header.Get("Retry-After")), refused
 	}
+	c.config.Log.DebugContext(ctx, "request", "method", r.method, "path", r.path, "status", answer.StatusCode)
 	if out == nil || len(read) == 0 {
 		return false, 0, nil
 	}

@@ -1,0 +1,249 @@
+// Package terraform runs the real Terraform with the provider of this tree, for tests.
+package terraform
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/qod-io/qod/runtime/client"
+)
+
+// address is what configurations call the provider.
+const address = "registry.terraform.io/qod-io/qod"
+
+// built is the directory of the provider's binary, which is made once.
+var built = sync.OnceValues(build)
+
+// build makes the provider as it is released: without CGO, which DuckDB would need. Where it is stays from run to run,
+// since nobody knows which test is the last.
+func build() (string, error) {
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("qod-provider-%d", os.Getuid()))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("build the provider: %w", err)
+	}
+	made := filepath.Join(dir, fmt.Sprintf("terraform-provider-qod.%d", os.Getpid()))
+	cmd := exec.Command("go", "build", "-o", made, "github.com/qod-io/qod/provider/terraform-provider-qod")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the provider: %w: %s", err, out)
+	}
+	if err := os.Rename(made, filepath.Join(dir, "terraform-provider-qod")); err != nil {
+		return "", fmt.Errorf("build the provider: %w", err)
+	}
+	return dir, nil
+}
+
+// Provider returns the directory that has the provider's binary.
+func Provider(t *testing.T) string {
+	t.Helper()
+	dir, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Workspace is a directory in which the real Terraform runs.
+type Workspace struct {
+	Dir     string
+	Program string
+	Env     []string
+}
+
+// Head says where the provider comes from.
+const Head = `
+terraform {
+  required_providers {
+    qod = {
+      source = "qod-io/qod"
+    }
+  }
+}
+`
+
+// New has Terraform use the provider that was built, without init.
+func New(t *testing.T, server, token string) *Workspace {
+	t.Helper()
+	program, err := exec.LookPath("terraform")
+	if err != nil {
+		t.Skip("terraform is not installed")
+	}
+	dir := Provider(t)
+	t.Parallel() // Terraform mostly waits for its processes to start
+	w := &Workspace{Dir: t.TempDir(), Program: program}
+	rc := filepath.Join(w.Dir, "terraform.rc")
+	overrides := fmt.Sprintf("disable_checkpoint = true\nprovider_installation {\n  dev_overrides {\n    %q = %q\n  }\n  direct {}\n}\n",
+		address, dir)
+	if err := os.WriteFile(rc, []byte(overrides), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+rc, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "QOD_SERVER="+server, "QOD_TOKEN="+token)
+	w.Write(t, "head.tf", Head+"provider \"qod\" {\n  stack = \"core\"\n}\n")
+	return w
+}
+
+func (w *Workspace) Write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(w.Dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Run returns what Terraform printed, and how it ended.
+func (w *Workspace) Run(t *testing.T, args ...string) (string, int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, w.Program, append(args, "-no-color")...)
+	cmd.Dir, cmd.Env = w.Dir, w.Env
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	var ended *exec.ExitError
+	if err != nil && !errors.As(err, &ended) {
+		t.Fatal(err)
+	}
+	return out.String(), cmd.ProcessState.ExitCode()
+}
+
+// Must runs what has to succeed.
+func (w *Workspace) Must(t *testing.T, args ...string) string {
+	t.Helper()
+	out, code := w.Run(t, args...)
+	if code != 0 {
+		t.Fatalf("terraform %s ended with %d:\n%s", strings.Join(args, " "), code, out)
+	}
+	return out
+}
+
+func (w *Workspace) Apply(t *testing.T, more ...string) string {
+	t.Helper()
+	return w.Must(t, append([]string{"apply", "-auto-approve", "-input=false"}, more...)...)
+}
+
+// Fails runs what has to fail with the words.
+func (w *Workspace) Fails(t *testing.T, words string, args ...string) string {
+	t.Helper()
+	out, code := w.Run(t, args...)
+	if code == 0 || !strings.Contains(Flat(out), words) {
+		t.Errorf("terraform %s ended with %d, want a failure with %q:\n%s", strings.Join(args, " "), code, words, out)
+	}
+	return out
+}
+
+// Flat undoes how Terraform breaks and frames the lines of its messages.
+func Flat(s string) string {
+	return strings.Join(strings.Fields(strings.NewReplacer("│", " ", "╷", " ", "╵", " ").Replace(s)), " ")
+}
+
+// Unchanged shows that nothing is left to do.
+func (w *Workspace) Unchanged(t *testing.T) {
+	t.Helper()
+	if out, code := w.Run(t, "plan", "-detailed-exitcode", "-input=false"); code != 0 {
+		t.Errorf("the plan after an apply ended with %d:\n%s", code, out)
+	}
+}
+
+// Action is what a plan does with a resource.
+type Action struct {
+	Address string `json:"address"`
+	Change  struct {
+		Actions   []string `json:"actions"`
+		Importing *struct {
+			ID string `json:"id"`
+		} `json:"importing"`
+	} `json:"change"`
+}
+
+func (a Action) String() string { return strings.Join(a.Change.Actions, "+") }
+
+// Plan returns what would be done, by address.
+func (w *Workspace) Plan(t *testing.T) map[string]Action {
+	t.Helper()
+	w.Must(t, "plan", "-input=false", "-out=p")
+	var doc struct {
+		Changes []Action `json:"resource_changes"`
+	}
+	w.Show(t, &doc, "p")
+	out := map[string]Action{}
+	for _, c := range doc.Changes {
+		out[c.Address] = c
+	}
+	return out
+}
+
+// Show reads a saved plan, or the state.
+func (w *Workspace) Show(t *testing.T, into any, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), w.Program, append([]string{"show", "-json"}, args...)...)
+	cmd.Dir, cmd.Env = w.Dir, w.Env
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("terraform show: %v", err)
+	}
+	if err := json.Unmarshal(out, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// State returns the attributes of the resources that Terraform knows, by address.
+func (w *Workspace) State(t *testing.T) map[string]map[string]any {
+	t.Helper()
+	var doc struct {
+		Values struct {
+			Root struct {
+				Resources []struct {
+					Address string         `json:"address"`
+					Values  map[string]any `json:"values"`
+				} `json:"resources"`
+			} `json:"root_module"`
+		} `json:"values"`
+	}
+	w.Show(t, &doc)
+	out := map[string]map[string]any{}
+	for _, r := range doc.Values.Root.Resources {
+		out[r.Address] = r.Values
+	}
+	return out
+}
+
+// KeepsNoSecret searches every file that Terraform left.
+func (w *Workspace) KeepsNoSecret(t *testing.T, secrets []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(w.Dir, "*tfstate*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("there is no state: %v", err)
+	}
+	for _, file := range append(files, filepath.Join(w.Dir, "p")) {
+		data, err := os.ReadFile(file)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+		for _, s := range secrets {
+			if bytes.Contains(data, []byte(s)) {
+				t.Errorf("%s has a secret", filepath.Base(file))
+			}
+		}
+	}
+}
+
+// Ask returns a client of the server as somebody else uses it.
+func Ask(t *testing.T, server, token string) *client.Client {
+	t.Helper()
+	c, err := client.New(client.Config{Server: server, Token: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
