@@ -1,8 +1,12 @@
 package test
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/qod-io/qod/test/terraform"
 )
@@ -13,6 +17,7 @@ func terraformed(t *testing.T) (*installation, *terraform.Place) {
 	i := install(t, "")
 	s := i.serve(t)
 	token := strings.TrimSpace(lastLine(i.must(t, "token", "create", "admin")))
+	eventually(t, 10*time.Second, "serve knows the token", func() bool { return terraform.Enters(t, "http://"+s.HTTP, token) })
 	return i, &terraform.Place{
 		Server: "http://" + s.HTTP, Token: token, Secrets: func() []string { return []string{token, secrets["admin"], "matrix-S3cret"} },
 	}
@@ -34,4 +39,50 @@ func TestTerraform(t *testing.T) {
 			suite(t, place)
 		})
 	}
+}
+
+// Who follows docs/terraform.md has the example running: the provider comes from a directory, and terraform init finds it
+// there. What Terraform wrote is a configuration of qod as it is, and goes from one to the other and back.
+func TestTerraformFromTheDocumentation(t *testing.T) {
+	i, place := terraformed(t)
+	plugins := filepath.Join(i.root, "plugins")
+	install := exec.CommandContext(t.Context(), "make", "-C", "..", "install-provider", "PLUGINS="+plugins)
+	if out, err := install.CombinedOutput(); err != nil {
+		t.Fatalf("make install-provider: %v\n%s", err, out)
+	}
+	w := terraform.New(t, place.Server, place.Token)
+	w.Write(t, "terraform.rc", "disable_checkpoint = true\nprovider_installation {\n  filesystem_mirror {\n    path = \""+plugins+"\"\n  }\n}\n")
+	w.Env = append(w.Env, "TF_VAR_ana_password=ana-S3cret-93d04e")
+	if err := os.Remove(filepath.Join(w.Dir, "head.tf")); err != nil {
+		t.Fatal(err)
+	}
+	example, err := os.ReadFile("../examples/terraform/main.tf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Write(t, "main.tf", string(example))
+	w.Must(t, "init", "-input=false")
+	w.Apply(t)
+	w.Unchanged(t)
+	w.KeepsNoSecret(t, []string{place.Token, "ana-S3cret-93d04e"})
+	before := w.State(t)
+
+	// To qod: its configuration has the same objects, under its own names for them.
+	text := i.must(t, "export", "--stack", "platform")
+	if err := os.WriteFile(filepath.Join(i.dir, "main.qod.hcl"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	i.must(t, "apply", "--adopt-stack", "--auto-approve")
+	i.expect(t, 0, []string{"No changes."}, "plan", "--detailed-exitcode")
+	if again := i.must(t, "export"); again != text {
+		t.Errorf("the export was\n%s\nand is\n%s", text, again)
+	}
+	// And back: nothing was made anew, and nothing is left to do.
+	w.Unchanged(t)
+	for address, now := range w.State(t) {
+		if now["id"] != before[address]["id"] {
+			t.Errorf("%s was made anew", address)
+		}
+	}
+	w.Apply(t, "-destroy")
 }

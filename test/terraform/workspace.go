@@ -247,3 +247,12 @@ func Ask(t *testing.T, server, token string) *client.Client {
 	t.Cleanup(c.Close)
 	return c
 }
+
+// Enters reports whether the server knows the token by now.
+func Enters(t *testing.T, server, token string) bool {
+	t.Helper()
+	for _, err := range Ask(t, server, token).List(t.Context(), "tenant", client.Filter{}) {
+		return !client.Is(err, client.Unauthenticated)
+	}
+	return true
+}
