@@ -8,10 +8,7 @@ import (
 
 // The same suite runs against a real server in ./test.
 func TestAcceptance(t *testing.T) {
-	for name, suite := range map[string]func(*testing.T, *terraform.Place){
-		"every attribute": terraform.EveryAttribute, "imports": terraform.Imports, "drift": terraform.Drift,
-		"deleted by others and destroyed": terraform.DeletedByOthersAndDestroyed,
-	} {
+	for name, suite := range terraform.Suites() {
 		t.Run(name, func(t *testing.T) {
 			d := newDouble(t)
 			suite(t, &terraform.Place{Server: d.URL, Token: doubleToken, Secrets: func() (sent []string) {

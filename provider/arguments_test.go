@@ -208,7 +208,7 @@ output "none"  { value = length(data.qod_pools.none.objects) }
 
 // Imports of what is not there, or not called so, say so.
 func TestImportsThatFail(t *testing.T) {
-	w, _ := newStory(t, estate)
+	w, _ := newStory(t, terraform.Estate)
 	w.Fails(t, "want TENANT/NAME", "import", "qod_pool.bi", "bi")
 	w.Fails(t, "There is no pool.acme/bi.", "import", "qod_pool.bi", "acme/bi")
 }

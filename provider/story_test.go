@@ -12,43 +12,6 @@ import (
 	"github.com/qod-io/qod/test/terraform"
 )
 
-const estate = `
-variable "tenant" {
-  default = "acme"
-}
-variable "db" {
-  default = "sales"
-}
-resource "qod_tenant" "acme" {
-  name = var.tenant
-}
-resource "qod_tenant_db" "sales" {
-  tenant        = qod_tenant.acme.name
-  name          = var.db
-  kind          = "ducklake"
-  allow_destroy = true
-}
-resource "qod_pool" "bi" {
-  tenant    = qod_tenant.acme.name
-  name      = "bi"
-  tenant_db = qod_tenant_db.sales.name
-}
-resource "qod_role" "analyst" {
-  tenant = qod_tenant.acme.name
-  name   = "analyst"
-}
-resource "qod_user" "ana" {
-  tenant = qod_tenant.acme.name
-  name   = "ana"
-  roles  = [qod_role.analyst.name, "qod:reader"]
-}
-resource "qod_pool_grant" "ana" {
-  tenant = qod_tenant.acme.name
-  pool   = qod_pool.bi.name
-  user   = qod_user.ana.name
-}
-`
-
 func newStory(t *testing.T, text string) (*terraform.Workspace, *double) {
 	t.Helper()
 	d := newDouble(t)
@@ -66,30 +29,9 @@ func (d *double) putAs(t *testing.T, stack, kind, spec string) {
 	}
 }
 
-// A name that changes is a rename of the object, and what refers to it stays what it is: in qod it follows by itself.
-func TestRename(t *testing.T) {
-	w, _ := newStory(t, estate)
-	w.Apply(t)
-	w.Unchanged(t)
-	before := w.State(t)
-	vars := []string{"-var", "tenant=apex", "-var", "db=orders"}
-	for _, parallelism := range []string{"1", "16"} {
-		w.Apply(t, append(vars, "-parallelism="+parallelism)...)
-		if out, code := w.Run(t, append([]string{"plan", "-detailed-exitcode"}, vars...)...); code != 0 {
-			t.Errorf("after a rename: %s", out)
-		}
-		for address, now := range w.State(t) {
-			if now[attrID] != before[address][attrID] {
-				t.Errorf("%s was made anew", address)
-			}
-		}
-		vars = nil
-	}
-}
-
 // A rename that was interrupted after its commit is found, and nothing is made anew.
 func TestRenameByOthers(t *testing.T) {
-	w, d := newStory(t, estate)
+	w, d := newStory(t, terraform.Estate)
 	w.Apply(t)
 	r := client.Request{Stack: "core", Changes: []client.Change{{Action: client.Put, Kind: "tenant", Key: "acme", Spec: []byte(`{"name":"apex"}`)}}}
 	if _, err := terraform.Ask(t, d.URL, doubleToken).Apply(t.Context(), r); err != nil {
@@ -161,7 +103,7 @@ resource "qod_role" "r" {
 
 // What an apply that was killed had made is taken up, and no second one made.
 func TestKilledApply(t *testing.T) {
-	w, d := newStory(t, estate)
+	w, d := newStory(t, terraform.Estate)
 	d.putAs(t, "core", "tenant", `{"name":"acme"}`)
 	if out := w.Must(t, "plan"); !strings.Contains(terraform.Flat(out), "tenant.acme exists already") {
 		t.Errorf("the plan does not say so:\n%s", out)
@@ -184,7 +126,7 @@ resource "qod_tenant" "b" {
 }
 
 func TestReadiness(t *testing.T) {
-	w, d := newStory(t, strings.Replace(estate, `tenant_db = qod_tenant_db.sales.name`, `tenant_db = qod_tenant_db.sales.name
+	w, d := newStory(t, strings.Replace(terraform.Estate, `tenant_db = qod_tenant_db.sales.name`, `tenant_db = qod_tenant_db.sales.name
   timeouts = { create = "2s" }`, 1))
 	d.with(func() { d.stuck = "the extension ducklake is missing" })
 	out := w.Fails(t, "pool.acme/bi is not ready after 2s", "apply", "-auto-approve")
@@ -195,7 +137,7 @@ func TestReadiness(t *testing.T) {
 
 // An interrupt while a pool is waited for leaves no taint.
 func TestInterrupt(t *testing.T) {
-	w, d := newStory(t, estate)
+	w, d := newStory(t, terraform.Estate)
 	d.with(func() { d.stuck = "there is no room" })
 	cmd := exec.CommandContext(t.Context(), w.Program, "apply", "-auto-approve", "-no-color")
 	cmd.Dir, cmd.Env = w.Dir, w.Env

@@ -30,10 +30,7 @@ func lastLine(s string) string {
 
 // The real Terraform and a real serve: what the provider's own tests show against a double.
 func TestTerraform(t *testing.T) {
-	for name, suite := range map[string]func(*testing.T, *terraform.Place){
-		"every attribute": terraform.EveryAttribute, "imports": terraform.Imports, "drift": terraform.Drift,
-		"deleted by others and destroyed": terraform.DeletedByOthersAndDestroyed,
-	} {
+	for name, suite := range terraform.Suites() {
 		t.Run(name, func(t *testing.T) {
 			_, place := terraformed(t)
 			suite(t, place)
