@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"bytes"
 	"cmp"
 	"flag"
 	"fmt"
@@ -17,12 +16,11 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/hcl/v2/hcldec"
 	"github.com/hashicorp/hcl/v2/hclparse"
-	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
-	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"github.com/qod-io/qod/engine/export"
 	"github.com/qod-io/qod/schema"
 	"github.com/qod-io/qod/test/terraform"
 )
@@ -82,8 +80,8 @@ func pages(t *testing.T) map[string]string {
 	out := map[string]string{"index.md": page("qod provider", all.Provider, "## Example\n\n"+fenced(string(example)))}
 	for name, s := range all.ResourceSchemas {
 		k, _ := schema.Lookup(strings.TrimPrefix(name, typeName+"_"))
-		text, key := exampleOf(t, k)
-		more := "## Example\n\n" + fenced(text) + "\n## Import\n\n" + fenced(fmt.Sprintf("import {\n  to = %s.example\n  id = %q\n}\n", name, key))
+		resource, imported, _ := strings.Cut(exampleOf(t, k), "import {")
+		more := "## Example\n\n" + fenced(resource) + "\n## Import\n\n" + fenced("import {"+imported)
 		out["resources/"+k.Name+".md"] = page(name, s, more)
 	}
 	for name, s := range all.DataSourceSchemas {
@@ -155,8 +153,8 @@ func typeWords(t fmt.Stringer) string {
 	return strings.NewReplacer("[", " of ", "]", "", "bool", "boolean").Replace(words)
 }
 
-// exampleOf writes the example of a kind as a resource, and returns its key as well.
-func exampleOf(t *testing.T, k *schema.Kind) (text, key string) {
+// exampleOf writes the example of a kind as a resource, with its import.
+func exampleOf(t *testing.T, k *schema.Kind) string {
 	t.Helper()
 	f, diags := hclparse.NewParser().ParseHCLFile(filepath.Join("..", "examples", "kinds", k.Name+".hcl"))
 	if diags.HasErrors() {
@@ -174,40 +172,11 @@ func exampleOf(t *testing.T, k *schema.Kind) (text, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := hclwrite.NewEmptyFile()
-	block := file.Body().AppendNewBlock("resource", []string{typeName + "_" + k.Name, "example"}).Body()
-	for _, name := range k.Names() {
-		if written := withoutNulls(v.GetAttr(name)); !written.IsNull() {
-			block.SetAttributeValue(name, written)
-		}
+	out, warnings := export.Terraform("", []export.Object{{Kind: k, Value: v}})
+	if len(warnings) > 0 {
+		t.Fatal(warnings)
 	}
-	return string(hclwrite.Format(bytes.TrimSpace(file.Bytes()))), k.Addr(v).Path
-}
-
-// withoutNulls leaves out what was not written. Sets become lists, as they are written.
-func withoutNulls(v cty.Value) cty.Value {
-	switch {
-	case v.IsNull():
-		return v
-	case v.Type().IsObjectType():
-		attrs := v.AsValueMap()
-		for name, at := range attrs {
-			if attrs[name] = withoutNulls(at); at.IsNull() {
-				delete(attrs, name)
-			}
-		}
-		return cty.ObjectVal(attrs)
-	case v.Type().IsSetType():
-		if v.LengthInt() == 0 {
-			return cty.NullVal(v.Type())
-		}
-		items := v.AsValueSlice()
-		for i := range items {
-			items[i] = withoutNulls(items[i])
-		}
-		return cty.TupleVal(items)
-	}
-	return v
+	return string(out)
 }
 
 // Each kind's example is a resource that the provider takes.
@@ -215,8 +184,7 @@ func TestExamplesOfKindsAreResources(t *testing.T) {
 	w, _ := newStory(t, "")
 	var texts []string
 	for _, k := range schema.Kinds() {
-		text, _ := exampleOf(t, k)
-		texts = append(texts, text)
+		texts = append(texts, exampleOf(t, k))
 	}
 	w.Write(t, "main.tf", strings.Join(texts, "\n\n"))
 	w.Must(t, "validate")

@@ -361,8 +361,8 @@ func (r *kindResource) state(o client.Object, last attributes) (attributes, erro
 		}
 	}
 	for _, name := range r.kind.Names() {
-		if r.same(name, now[name], last[name]) {
-			now[name] = last[name]
+		if was := last[name]; !was.IsNull() && r.same(name, now[name], was) {
+			now[name] = was
 		}
 	}
 	now[attrID], now[attrStack], now[attrProtected] = cty.StringVal(o.ID), cty.StringVal(o.Stack), cty.BoolVal(o.Protected)

@@ -83,3 +83,53 @@ func TestTerraformFromTheDocumentation(t *testing.T) {
 	}
 	w.Apply(t, "-destroy")
 }
+
+// What qod exports for Terraform is there as it is: it is imported, and nothing changes.
+func TestExportForTerraform(t *testing.T) {
+	i, place := terraformed(t)
+	config := `qod {
+  stack = "core"
+}
+
+` + strings.ReplaceAll(kindsTogether(t), "correct horse battery staple", secrets["analyst_password"])
+	if err := os.WriteFile(filepath.Join(i.dir, "main.qod.hcl"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	i.must(t, "apply", "--auto-approve")
+	before := i.must(t, "export")
+	w := terraform.New(t, place.Server, place.Token)
+	if err := os.Remove(filepath.Join(w.Dir, "head.tf")); err != nil {
+		t.Fatal(err)
+	}
+	i.must(t, "export", "--format", "terraform", "-o", w.Dir)
+	for address, a := range w.Plan(t) {
+		if a.String() != "no-op" || a.Change.Importing == nil {
+			t.Errorf("%s: %s", address, a)
+		}
+	}
+	w.Apply(t)
+	w.Unchanged(t)
+	if after := i.must(t, "export"); after != before {
+		t.Errorf("the export was\n%s\nand is\n%s", before, after)
+	}
+	i.expect(t, 0, []string{"No changes."}, "plan", "--detailed-exitcode")
+}
+
+// kindsTogether are the examples of all kinds as one configuration.
+func kindsTogether(t *testing.T) string {
+	t.Helper()
+	files, err := filepath.Glob("../examples/kinds/*.hcl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kind := strings.TrimSuffix(filepath.Base(file), ".hcl")
+		out.WriteString(strings.Replace(string(text), kind+" {", kind+" \"it\" {", 1) + "\n")
+	}
+	return out.String() + "role \"owner\" {\n  tenant = \"acme\"\n}\n" // whom the example of a user names
+}

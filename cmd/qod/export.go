@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,8 +17,8 @@ import (
 )
 
 type exportOptions struct {
-	stack, out    string
-	unowned, json bool
+	stack, out, format string
+	unowned, json      bool
 }
 
 func newExport(a *app) *cobra.Command {
@@ -28,12 +29,16 @@ func newExport(a *app) *cobra.Command {
 		Long: "export writes the objects of a stack as the configuration that has them: applying it changes nothing, and exporting\n" +
 			"again writes the same bytes. Secrets are not in it. With addresses it writes those objects only; references to\n" +
 			"others are their names. A file that exists is never overwritten.",
-		Example: "  qod export\n  qod export --unowned -o found.qod.hcl\n  qod export pool.bi 'user.all[\"ana\"]' --json",
+		Example: "  qod export\n  qod export --unowned -o found.qod.hcl\n  qod export pool.bi 'user.all[\"ana\"]' --json\n" +
+			"  qod export --format terraform -o platform/",
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.stack, "stack", "", stackUsage)
 	f.BoolVar(&o.unowned, "unowned", false, "export objects without an owner, each with the import block that takes it over")
 	f.BoolVar(&o.json, "json", false, "write HCL's JSON syntax, as in files named *.qod.json")
+	f.StringVar(&o.format, "format", "hcl", "`FORMAT`: hcl, json, or terraform with an import block for each object")
+	completeChoices(cmd, "format", "hcl", "json", "terraform")
+	cmd.MarkFlagsMutuallyExclusive("json", "format")
 	f.StringVarP(&o.out, "out", "o", "", "write to this `FILE`, or into this directory; default: standard output")
 	completeFiles(cmd, "out")
 	cmd.ValidArgsFunction = a.completeAddresses(-1)
@@ -49,6 +54,12 @@ func (a *app) export(ctx context.Context, addresses []string, o *exportOptions) 
 	defer w.Close()
 	if w.imagined {
 		return errors.New("there is no state yet, so there is nothing to export: run qod apply")
+	}
+	if o.json {
+		o.format = "json"
+	}
+	if !slices.Contains([]string{"hcl", "json", "terraform"}, o.format) {
+		return fmt.Errorf("--format %q: want hcl, json or terraform", o.format)
 	}
 	options := export.Options{Import: o.unowned}
 	if !o.unowned {
@@ -71,14 +82,23 @@ func (a *app) export(ctx context.Context, addresses []string, o *exportOptions) 
 	if len(addresses) > 0 {
 		options.Stack, options.Outputs = "", nil // a part, to be put where it belongs
 	}
+	if o.format == "terraform" {
+		text, warnings := export.Terraform(options.Stack, objects)
+		a.warn(warnings)
+		return a.writeExport(text, "main.tf", o.out)
+	}
 	document, err := export.New(options, objects)
 	if err != nil {
 		return err
 	}
-	for _, warning := range document.Warnings {
+	a.warn(document.Warnings)
+	return a.writeDocument(document, o.format == "json", o.out)
+}
+
+func (a *app) warn(warnings []string) {
+	for _, warning := range warnings {
 		fmt.Fprintln(a.stderr, "Warning:", warning)
 	}
-	return a.writeDocument(document, o.json, o.out)
 }
 
 // exported lists what a stack owns, or, without a name, what nobody does.
@@ -180,16 +200,20 @@ func (a *app) stackName(given string) (string, error) {
 	return stack.Name, err
 }
 
-// writeDocument prints a document, or writes it to a file that must not exist yet.
 func (a *app) writeDocument(d *export.Document, inJSON bool, out string) error {
-	text, name := d.HCL(), "main.qod.hcl"
-	if inJSON {
-		var err error
-		if text, err = d.JSON(); err != nil {
-			return err
-		}
-		name = "main.qod.json"
+	if !inJSON {
+		return a.writeExport(d.HCL(), "main.qod.hcl", out)
 	}
+	text, err := d.JSON()
+	if err != nil {
+		return err
+	}
+	return a.writeExport(text, "main.qod.json", out)
+}
+
+// writeExport prints a text, or writes it to a file that must not exist yet: the one of that name where out is a
+// directory.
+func (a *app) writeExport(text []byte, name, out string) error {
 	if out == "" {
 		_, err := a.stdout.Write(text)
 		return err

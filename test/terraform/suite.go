@@ -232,8 +232,7 @@ func Imports(t *testing.T, p *Place) {
 	}
 	s.Write(t, "main.tf", text)
 	for address, a := range s.Plan(t) {
-		// A secret that has no version is known by its digest, which an import cannot learn.
-		if a.Change.Importing == nil || a.String() != "no-op" && a.String() != "update" {
+		if a.Change.Importing == nil || a.String() != "no-op" {
 			t.Errorf("%s: %s", address, a)
 		}
 	}
