@@ -75,8 +75,8 @@ lint: $(CACHE)/staticcheck ## gofmt, go vet and staticcheck
 	$(CACHE)/staticcheck -tags $(TAGS) ./...
 
 .PHONY: docs
-docs: ## write the derived files: the reference of kinds, settings, commands and the provider, JSON Schema, the example of a plan
-	$(GO) test -tags $(TAGS) ./schema ./engine/plan ./cmd/qod ./provider -run Current -count 1 -update
+docs: ## write the derived files: references of kinds, settings, commands and the provider, JSON Schema, OpenAPI, the example of a plan
+	$(GO) test -tags $(TAGS) ./schema ./engine/plan ./runtime/api ./cmd/qod ./provider -run Current -count 1 -update
 
 .PHONY: bench
 bench: build extensions clients ## measure against a direct connection, paired in one run, and plans of a large estate
