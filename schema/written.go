@@ -28,6 +28,15 @@ func (k *Kind) TenantOf(v cty.Value) string {
 	return Fold(v.GetAttr(name).AsString())
 }
 
+// TenantOfKey is TenantOf of the object that an address names.
+func (k *Kind) TenantOfKey(a Addr) string {
+	parts := a.Parts()
+	if k.Bounds() || k.Key[0] == tenantName && len(parts) == len(k.Key) {
+		return Fold(parts[0])
+	}
+	return ""
+}
+
 // Written is an object as JSON writes it.
 type Written struct {
 	Value cty.Value // of the kind's type; what is not written is null

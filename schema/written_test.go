@@ -81,6 +81,9 @@ func TestTenantOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if kind != "pool_grant" && k.TenantOfKey(k.Addr(v)) != test.want { // a grant of nothing has no key
+			t.Errorf("the key of %s %s is in %q, want %q", kind, test.json, k.TenantOfKey(k.Addr(v)), test.want)
+		}
 		if got := k.TenantOf(v); got != test.want {
 			t.Errorf("%s %s is in %q, want %q", kind, test.json, got, test.want)
 		}

@@ -131,7 +131,7 @@ func (d *draft) take(w *wish) *failure {
 	key := w.key
 	var have *store.Object
 	if key != (schema.Addr{}) {
-		if have = d.byAddr[key]; have != nil && !d.caller.visible(have) {
+		if have = d.byAddr[key]; !d.caller.sees(w.kind.TenantOfKey(key)) {
 			return notFound().at(w.at)
 		}
 	}

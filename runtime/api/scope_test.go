@@ -209,7 +209,7 @@ func TestAdministratorOfATenantHasItsTenant(t *testing.T) {
 		s.as(ana, "PUT", path, put).want(201)
 		s.as(ana, "DELETE", path+"?stack=acme", nil).want(200)
 	}
-	s.as(ana, "PUT", "/user/super", `{"stack":"acme","spec":{"system":true}}`).want(403)
+	s.as(ana, "PUT", "/user/super", `{"stack":"acme","spec":{"system":true}}`).want(404)
 	s.as(ana, "PUT", "/user/super", `{"stack":"acme","spec":{}}`).want(404)
 	s.as(ana, "PUT", "/tenant/more", `{"stack":"acme","spec":{}}`).want(404)
 }
