@@ -129,7 +129,7 @@ func (w *writer) group(objects []Object) {
 		if a, err := schema.ParseAddress(o.Address); err == nil && a.Kind == o.Kind.Name {
 			g.from, g.keyed, m.key = a, a.Keyed, a.Key
 			g.from.Step = schema.Step{Name: a.Name}
-		} else if o.Address != "" && o.Address != o.Kind.Addr(o.Value).String() { // that is what a request has it at
+		} else if o.Address != "" && !o.Kind.Addr(o.Value).Names(o.Address) { // one by REST has its name for an address
 			w.warn("%s is at %q, which is no address of a configuration: it gets one.", o.Kind.Addr(o.Value), o.Address)
 		}
 		id := fmt.Sprint(g.from, g.keyed)
