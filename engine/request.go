@@ -36,9 +36,13 @@ type Asked struct {
 	Protected bool // Put
 	// TakeOver takes the object over if it belongs to another stack, or to none. Put.
 	TakeOver bool
-	// IfMatch is the revision that the object must be at: 0 for one that must not be there. Nil: any.
+	// IfMatch is the revision that the object must be at: 0 for one that must not be there, AnyRevision for
+	// one that must. Nil: as it is.
 	IfMatch *store.Revision
 }
+
+// AnyRevision asks for an object that is there.
+const AnyRevision store.Revision = -1
 
 // FaultCode says, for programs, what is wrong with a change.
 type FaultCode string
@@ -193,8 +197,10 @@ func (a *asking) complete(i int, have *store.Object) bool {
 func (a *asking) matches(i int, have *store.Object) bool {
 	c := a.Changes[i]
 	switch want := *c.IfMatch; {
-	case have == nil && want == 0, have != nil && have.Revision == want:
+	case have == nil && want == 0, have != nil && (have.Revision == want || want == AnyRevision):
 		return true
+	case have == nil && want == AnyRevision:
+		a.fault(i, FaultRevision, nil, fmt.Sprintf("%s does not exist", c.Key), "The request is for one that does.")
 	case have == nil:
 		a.fault(i, FaultRevision, nil, fmt.Sprintf("%s does not exist", c.Key), fmt.Sprintf("The request saw it at revision %d.", want))
 	case want == 0:

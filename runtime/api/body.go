@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/qod-io/qod/engine"
 	"github.com/qod-io/qod/engine/store"
 	"github.com/qod-io/qod/schema"
 )
@@ -165,9 +166,9 @@ type condition struct {
 
 func (c *call) condition() (condition, *failure) {
 	var out condition
-	if header := c.Request.Header.Get("If-Match"); header == "*" {
+	if header, given := c.field("If-Match"); header == "*" {
 		out.exists = true
-	} else if header != "" {
+	} else if given {
 		for tag := range strings.SplitSeq(header, ",") {
 			text, ok := strings.CutPrefix(strings.TrimSpace(tag), `"`)
 			text, closed := strings.CutSuffix(text, `"`)
@@ -178,16 +179,22 @@ func (c *call) condition() (condition, *failure) {
 			out.revisions = append(out.revisions, store.Revision(n))
 		}
 	}
-	switch header := c.Request.Header.Get("If-None-Match"); {
+	switch header, given := c.field("If-None-Match"); {
 	case header == "*":
 		out.absent = true
-	case header != "":
+	case given:
 		return out, badRequest("If-None-Match is * here")
 	}
 	if out.absent && (out.exists || len(out.revisions) > 0) {
 		return out, badRequest("If-Match and If-None-Match exclude each other")
 	}
 	return out, nil
+}
+
+// field returns a header of the request, and whether it is there: one that is empty is not as good as none.
+func (c *call) field(name string) (value string, given bool) {
+	lines := c.Request.Header.Values(name)
+	return strings.Join(lines, ","), len(lines) > 0
 }
 
 // of returns what the object must be at, nil for anything.
@@ -201,7 +208,7 @@ func (c condition) of(have *store.Object) *store.Revision {
 			want = have.Revision
 		}
 	case c.exists && have == nil:
-		want = -1
+		want = engine.AnyRevision
 	default:
 		return nil
 	}

@@ -154,6 +154,8 @@ func TestErrors(t *testing.T) {
 	s.do("PUT", role, `{"stack":"s","spec":{}}`, "Content-Type: text/plain").want(415)
 	s.do("PUT", role, `{"stack":"s","spec":{"description":"`+strings.Repeat("x", 4<<20)+`"}}`).want(413)
 	s.do("PUT", role, `{"stack":"s","spec":{}}`, "If-Match: 12").want(400)
+	s.do("PUT", role, `{"stack":"s","spec":{}}`, "If-Match: ").want(400)
+	s.do("PUT", role, `{"stack":"s","spec":{}}`, "If-None-Match: ").want(400)
 	if id := s.do("GET", "/me", nil, "X-Request-Id: abc-1").header.Get("X-Request-Id"); id != "abc-1" {
 		t.Errorf("the request got the id %q", id)
 	}
