@@ -36,7 +36,7 @@ func newExport(a *app) *cobra.Command {
 	f.StringVar(&o.stack, "stack", "", stackUsage)
 	f.BoolVar(&o.unowned, "unowned", false, "export objects without an owner, each with the import block that takes it over")
 	f.BoolVar(&o.json, "json", false, "write HCL's JSON syntax, as in files named *.qod.json")
-	f.StringVar(&o.format, "format", "hcl", "`FORMAT`: hcl, json, or terraform with an import block for each object")
+	f.StringVar(&o.format, "format", "hcl", "write this `FORMAT`: hcl, json, or terraform with an import block for each object")
 	completeChoices(cmd, "format", "hcl", "json", "terraform")
 	cmd.MarkFlagsMutuallyExclusive("json", "format")
 	f.StringVarP(&o.out, "out", "o", "", "write to this `FILE`, or into this directory; default: standard output")
