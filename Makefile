@@ -61,7 +61,7 @@ test: export QOD_TEST_BINARY := $(CURDIR)/bin/qod
 test: build extensions clients lint ## fetch what tests need and run all of them
 	$(GO) test -race -tags $(TAGS) -timeout 15m -p 1 $(PURE)
 	$(GO) test -race -tags $(TAGS) -run Objects ./engine/config
-	$(GO) test -tags $(TAGS) -timeout 15m -p 1 $(SOLITARY) $(LINKED)
+	$(GO) test -tags $(TAGS) -timeout 25m -p 1 $(SOLITARY) $(LINKED)
 	@$(MAKE) --no-print-directory fuzz
 
 .PHONY: fuzz
