@@ -33,7 +33,7 @@ var imports = map[string][]string{
 	"engine/export":               {"schema"},
 	"engine/store":                {"schema"},
 	"engine/store/embedded":       {},
-	"engine/store/postgres":       {"engine/store", "schema"},
+	"engine/store/postgres":       {"engine/parallel", "engine/store", "schema"},
 	"engine/catalog":              {"engine/store", "engine/crash", "schema"},
 	"engine":                      {"engine/config", "engine/graph", "engine/plan", "engine/store", "engine/crash", "schema"},
 	"runtime/wire":                {"schema"},

@@ -65,10 +65,8 @@ func (e *evaluation) evaluateBlocks(nodes []node) {
 	for _, n := range nodes {
 		instances = append(instances, e.declare(e.module.blockOf[n])...)
 	}
-	parallel.Do(len(instances), objectsAtOnce, func(first, step int) {
-		for i := first; i < len(instances); i += step {
-			instances[i].finish()
-		}
+	parallel.Each(len(instances), objectsAtOnce, func(i int) {
+		instances[i].finish()
 	})
 	for _, inst := range instances {
 		e.report(inst.noted())

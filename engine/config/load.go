@@ -8,15 +8,14 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclparse"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"github.com/qod-io/qod/engine/parallel"
 	"github.com/qod-io/qod/schema"
 )
 
@@ -130,18 +129,11 @@ type parsed struct {
 // parse parses the files of a directory on all processors, and returns them in the order of their names.
 func (l *loader) parse(dir string, names []string) []parsed {
 	out, parsers := make([]parsed, len(names)), make([]*hclparse.Parser, len(names))
-	workers := min(runtime.GOMAXPROCS(0), len(names))
-	var group sync.WaitGroup
-	for w := range workers {
-		group.Go(func() {
-			for i := w; i < len(names); i += workers {
-				parsers[i] = hclparse.NewParser()
-				file, diags := parse(parsers[i], filepath.Join(dir, names[i]))
-				out[i] = parsed{names[i], file, diags}
-			}
-		})
-	}
-	group.Wait()
+	parallel.Each(len(names), 1, func(i int) {
+		parsers[i] = hclparse.NewParser()
+		file, diags := parse(parsers[i], filepath.Join(dir, names[i]))
+		out[i] = parsed{names[i], file, diags}
+	})
 	for i, p := range out {
 		l.broken[filepath.Join(dir, p.name)] = p.diags.HasErrors()
 		for name, file := range parsers[i].Files() {

@@ -60,10 +60,8 @@ type uses struct {
 // usesOfBlocks returns what each block refers to.
 func (m *module) usesOfBlocks() []uses {
 	out := make([]uses, len(m.blocks))
-	parallel.Do(len(out), blocksAtOnce, func(first, step int) {
-		for i := first; i < len(out); i += step {
-			out[i].refs, out[i].dependsOn, out[i].diags = m.uses(m.blocks[i])
-		}
+	parallel.Each(len(out), blocksAtOnce, func(i int) {
+		out[i].refs, out[i].dependsOn, out[i].diags = m.uses(m.blocks[i])
 	})
 	return out
 }
@@ -169,10 +167,8 @@ func (r *run) ordered() []schema.Object {
 		g.Add(inst.object.Address)
 		inst.evaluation.through(inst.block.node) // which remembers it
 	}
-	parallel.Do(len(r.objects), blocksAtOnce, func(first, step int) {
-		for i := first; i < len(r.objects); i += step {
-			r.objects[i].depend(byAddr)
-		}
+	parallel.Each(len(r.objects), blocksAtOnce, func(i int) {
+		r.objects[i].depend(byAddr)
 	})
 	for _, inst := range r.objects {
 		for _, address := range inst.object.DependsOn {

@@ -205,10 +205,8 @@ const blocksAtOnce = 64
 // decodeBlocks reads the blocks of objects that were collected.
 func (m *module) decodeBlocks() hcl.Diagnostics {
 	found := make([]hcl.Diagnostics, len(m.blocks))
-	parallel.Do(len(m.blocks), blocksAtOnce, func(first, step int) {
-		for i := first; i < len(m.blocks); i += step {
-			found[i] = m.blocks[i].decodeHeader()
-		}
+	parallel.Each(len(m.blocks), blocksAtOnce, func(i int) {
+		found[i] = m.blocks[i].decodeHeader()
 	})
 	return slices.Concat(found...)
 }

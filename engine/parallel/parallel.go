@@ -22,3 +22,12 @@ func Do(n, share int, work func(first, step int)) {
 	}
 	group.Wait()
 }
+
+// Each is Do for work that keeps nothing from one thing to the next.
+func Each(n, share int, work func(i int)) {
+	Do(n, share, func(first, step int) {
+		for i := first; i < n; i += step {
+			work(i)
+		}
+	})
+}

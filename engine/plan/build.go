@@ -127,17 +127,15 @@ const enoughToShare = 256
 
 func (b *builder) store() {
 	pairs := make([]pair, len(b.in.Actual))
-	parallel.Do(len(pairs), enoughToShare, func(first, step int) {
-		for i := first; i < len(pairs); i += step {
-			a := &b.in.Actual[i]
-			addr := a.Addr()
-			pairs[i] = pair{
-				id: a.ID, kind: a.Kind, have: a, addr: addr, was: addr, own: a.Stack == b.in.Stack, at: a.Address, kept: true,
-			}
-			if b.in.About != nil {
-				to, named := b.in.About[a.ID]
-				pairs[i].own, pairs[i].at = pairs[i].own && named, cmp.Or(to, a.Address)
-			}
+	parallel.Each(len(pairs), enoughToShare, func(i int) {
+		a := &b.in.Actual[i]
+		addr := a.Addr()
+		pairs[i] = pair{
+			id: a.ID, kind: a.Kind, have: a, addr: addr, was: addr, own: a.Stack == b.in.Stack, at: a.Address, kept: true,
+		}
+		if b.in.About != nil {
+			to, named := b.in.About[a.ID]
+			pairs[i].own, pairs[i].at = pairs[i].own && named, cmp.Or(to, a.Address)
 		}
 	})
 	b.stored = make([]*pair, 0, len(pairs))
@@ -159,12 +157,10 @@ func (b *builder) store() {
 func (b *builder) want() {
 	pairs := make([]pair, len(b.in.Desired.Objects))
 	b.wanted = make([]*pair, len(pairs))
-	parallel.Do(len(pairs), enoughToShare, func(first, step int) {
-		for i := first; i < len(pairs); i += step {
-			want := &b.in.Desired.Objects[i]
-			pairs[i] = pair{kind: want.Kind, want: want, addr: want.Addr(), own: true, at: want.Address, kept: true}
-			b.wanted[i] = &pairs[i]
-		}
+	parallel.Each(len(pairs), enoughToShare, func(i int) {
+		want := &b.in.Desired.Objects[i]
+		pairs[i] = pair{kind: want.Kind, want: want, addr: want.Addr(), own: true, at: want.Address, kept: true}
+		b.wanted[i] = &pairs[i]
 	})
 	for _, p := range b.wanted {
 		b.wantAt[p.at] = p

@@ -70,11 +70,9 @@ func (p *pair) action() Action {
 
 // link resolves all references.
 func (b *builder) link() {
-	parallel.Do(len(b.stored), enoughToShare, func(first, step int) {
-		for i := first; i < len(b.stored); i += step {
-			p := b.stored[i]
-			p.whole().holds = b.resolved(p.kind.Refs(p.have.Spec))
-		}
+	parallel.Each(len(b.stored), enoughToShare, func(i int) {
+		p := b.stored[i]
+		p.whole().holds = b.resolved(p.kind.Refs(p.have.Spec))
 	})
 	for _, p := range b.stored {
 		whole := p.whole()
@@ -84,10 +82,8 @@ func (b *builder) link() {
 			}
 		}
 	}
-	parallel.Do(len(b.wanted), enoughToShare, func(first, step int) {
-		for i := first; i < len(b.wanted); i += step {
-			b.linkWanted(b.wanted[i])
-		}
+	parallel.Each(len(b.wanted), enoughToShare, func(i int) {
+		b.linkWanted(b.wanted[i])
 	})
 }
 

@@ -156,11 +156,9 @@ func newJudge(r Roles) *judge {
 		}
 	}
 	holders := make([]*holder, len(r.After))
-	parallel.Do(len(r.After), enoughToShare, func(first, step int) {
-		for i := first; i < len(r.After); i += step {
-			if r.After[i].Kind.Name == "user" {
-				holders[i] = j.holder(r.After[i], groups)
-			}
+	parallel.Each(len(r.After), enoughToShare, func(i int) {
+		if r.After[i].Kind.Name == "user" {
+			holders[i] = j.holder(r.After[i], groups)
 		}
 	})
 	for _, h := range holders {

@@ -5,13 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
-	"sync"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/qod-io/qod/engine/parallel"
 	"github.com/qod-io/qod/engine/store"
 	"github.com/qod-io/qod/schema"
 )
@@ -86,20 +85,18 @@ func (r objectRow) object() (store.Object, error) {
 	return o, nil
 }
 
+// enoughToShare is how many objects are worth a processor of their own.
+const enoughToShare = 256
+
 // decode turns rows into objects on all processors: a store may hold many thousands.
 func decode(rows []objectRow) ([]store.Object, error) {
 	objects := make([]store.Object, len(rows))
-	workers := min(runtime.GOMAXPROCS(0), 1+len(rows)/256)
-	errs := make([]error, workers)
-	var group sync.WaitGroup
-	for w := range workers {
-		group.Go(func() {
-			for i := w; i < len(rows) && errs[w] == nil; i += workers {
-				objects[i], errs[w] = rows[i].object()
-			}
-		})
-	}
-	group.Wait()
+	errs := make([]error, len(rows))
+	parallel.Do(len(rows), enoughToShare, func(first, step int) {
+		for i := first; i < len(rows) && errs[first] == nil; i += step { // the first thing of each call has its error
+			objects[i], errs[first] = rows[i].object()
+		}
+	})
 	return objects, errors.Join(errs...)
 }
 
