@@ -93,7 +93,7 @@ func (e *Engine) writes(p *Plan) ([]store.Write, error) {
 // put is the write of what a change leaves behind. An object that is forgotten has no owner afterwards,
 // and nothing that an owner applied.
 func (e *Engine) put(p *Plan, c plan.Change) (store.Write, error) {
-	w := store.Write{Op: store.Put, ID: target(c), Kind: c.Kind, Spec: c.Spec, Applied: cty.NilVal, Sensitive: c.Sensitive}
+	w := store.Write{Op: store.Put, ID: c.Target(), Kind: c.Kind, Spec: c.Spec, Applied: cty.NilVal, Sensitive: c.Sensitive}
 	if c.Action == plan.Update || c.Action == plan.Forget {
 		w.Saw = store.Revision(c.Saw)
 	}

@@ -218,7 +218,7 @@ func (e *Engine) Marshal(p *Plan) ([]byte, error) {
 			return nil, err
 		}
 		for attr, secret := range secrets {
-			key := store.SecretKey{Object: target(c), Attr: attr}
+			key := store.SecretKey{Object: c.Target(), Attr: attr}
 			sealed[save(key)] = e.Sealer.Seal(key, secret)
 		}
 	}
@@ -258,7 +258,7 @@ func (e *Engine) Unmarshal(data []byte) (*Plan, error) {
 		c := &p.Changes[i]
 		var kept []string
 		for _, attr := range c.Secrets {
-			key := store.SecretKey{Object: target(*c), Attr: storedAs(c.Kind, attr)}
+			key := store.SecretKey{Object: c.Target(), Attr: storedAs(c.Kind, attr)}
 			secret, err := e.Sealer.Open(key, sealed[save(key)])
 			if err != nil {
 				return nil, fmt.Errorf("read secret of %s from the plan: %w", c.Addr, err)
@@ -290,14 +290,6 @@ func (e *Engine) openOutputs(p *plan.Plan, sealed map[string][]byte) error {
 	return nil
 }
 
-// target is the id of the object that a change leaves behind.
-func target(c plan.Change) string {
-	if c.NewID != "" {
-		return c.NewID
-	}
-	return c.ID
-}
-
 func storedAs(k *schema.Kind, attr string) string {
 	if a, ok := k.Attr(attr); ok && a.StoredAs != "" {
 		return a.StoredAs
@@ -309,7 +301,7 @@ func storedAs(k *schema.Kind, attr string) string {
 func (e *Engine) secrets(p *Plan, c plan.Change) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	for _, attr := range c.Secrets {
-		secret := p.secrets[store.SecretKey{Object: target(c), Attr: attr}]
+		secret := p.secrets[store.SecretKey{Object: c.Target(), Attr: attr}]
 		stored := storedAs(c.Kind, attr)
 		if stored == attr {
 			out[stored] = []byte(secret)

@@ -289,7 +289,7 @@ func (a *asking) objects(p *plan.Plan) []string {
 	for i := range p.Changes {
 		c := &p.Changes[i]
 		if at, ok := a.places[c.Address]; ok {
-			a.ids[at] = target(*c)
+			a.ids[at] = c.Target()
 		}
 	}
 	return a.ids

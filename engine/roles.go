@@ -70,7 +70,7 @@ func standing(snap *store.Snapshot, changes []plan.Change) []plan.Standing {
 		if c.Action == plan.Delete {
 			continue
 		}
-		out = append(out, plan.Standing{ID: target(c), Kind: c.Kind, Spec: c.Spec, Sensitive: c.Sensitive})
+		out = append(out, plan.Standing{ID: c.Target(), Kind: c.Kind, Spec: c.Spec, Sensitive: c.Sensitive})
 		if c.Was.Kind != "" {
 			renamed[c.Was] = c.Kind.NameOf(c.Spec)
 		}

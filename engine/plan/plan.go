@@ -6,6 +6,7 @@
 package plan
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -127,6 +128,9 @@ type Change struct {
 	// Protected is how the object is afterwards, WasProtected how it was.
 	Protected, WasProtected bool
 }
+
+// Target is the id of the object that the change leaves behind; of a delete, of the one that goes.
+func (c *Change) Target() string { return cmp.Or(c.NewID, c.ID) }
 
 // Drift is an attribute that somebody changed since it was applied, or a whole object that somebody deleted.
 type Drift struct {

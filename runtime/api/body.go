@@ -94,6 +94,14 @@ func (c *call) query() (url.Values, *failure) {
 	return values, nil
 }
 
+// limited is query for what is listed: limit is how much of it is wanted.
+func (c *call) limited() (q url.Values, limit int, f *failure) {
+	if q, f = c.query(); f == nil {
+		limit, f = count(q, "limit", defaultPage, maxPage)
+	}
+	return q, limit, f
+}
+
 // count reads a whole number of the query from 1 to most.
 func count(q url.Values, name string, or, most int) (int, *failure) {
 	text := q.Get(name)

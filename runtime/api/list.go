@@ -80,11 +80,7 @@ type page struct {
 
 // list answers with a page of the objects of a kind.
 func (c *call) list() *failure {
-	q, f := c.query()
-	if f != nil {
-		return f
-	}
-	limit, f := count(q, "limit", defaultPage, maxPage)
+	q, limit, f := c.limited()
 	if f != nil {
 		return f
 	}

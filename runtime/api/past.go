@@ -33,11 +33,7 @@ func (c *call) past() (past, error) {
 
 // history lists commits.
 func (c *call) history() *failure {
-	q, f := c.query()
-	if f != nil {
-		return f
-	}
-	limit, f := count(q, "limit", defaultPage, maxPage)
+	q, limit, f := c.limited()
 	if f != nil {
 		return f
 	}
@@ -103,12 +99,8 @@ func (c *call) rollback() *failure {
 	c.rest.learnedRevision(c.Context(), after.Revision)
 	c.noteChange(fmt.Sprintf("stack %s", stack.Name), after.Revision, planned.Plan)
 	var ids []string
-	for _, change := range planned.Changes {
-		id := change.ID
-		if change.NewID != "" {
-			id = change.NewID
-		}
-		ids = append(ids, id)
+	for i := range planned.Changes {
+		ids = append(ids, planned.Changes[i].Target())
 	}
 	return c.applied(planned.Plan, after, ids, kinds())
 }
@@ -163,11 +155,7 @@ type Session struct {
 
 // sessions lists those that may still last: the audit knows their logins.
 func (c *call) sessions() *failure {
-	q, f := c.query()
-	if f != nil {
-		return f
-	}
-	limit, f := count(q, "limit", defaultPage, maxPage)
+	_, limit, f := c.limited()
 	if f != nil {
 		return f
 	}
@@ -221,11 +209,7 @@ type Statement struct {
 const searched = 10_000
 
 func (c *call) statements() *failure {
-	q, f := c.query()
-	if f != nil {
-		return f
-	}
-	limit, f := count(q, "limit", defaultPage, maxPage)
+	_, limit, f := c.limited()
 	if f != nil {
 		return f
 	}

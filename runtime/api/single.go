@@ -129,15 +129,7 @@ func keyParts(k *schema.Kind, key schema.Addr, have *store.Object) map[string]an
 		}
 		return out
 	}
-	parts, names := key.Parts(), k.Key
-	if short := len(names) - len(parts); short > 0 {
-		names = names[short:] // only outer parts may be missing
-	}
-	for i, part := range parts {
-		name := names[i]
-		if strings.Contains(name, "|") {
-			name, part, _ = strings.Cut(part, ":")
-		}
+	for name, part := range k.KeyValues(key) {
 		out[name] = part
 	}
 	return out

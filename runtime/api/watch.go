@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/qod-io/qod/engine"
@@ -97,7 +98,7 @@ func (w *watcher) tell(kinds []*schema.Kind) error {
 	if err != nil {
 		return err
 	}
-	if snap.Revision == w.last && !w.rest.runsAny(kinds) {
+	if snap.Revision == w.last && !slices.ContainsFunc(kinds, engine.Runs) {
 		return w.event("", nil)
 	}
 	v, err := w.rest.view(w.Context(), snap, w.caller, kinds...)
@@ -141,15 +142,6 @@ func (w *watcher) tell(kinds []*schema.Kind) error {
 	}
 	w.last = snap.Revision
 	return w.event("revision", fmt.Appendf(nil, `{"revision":%d}`, snap.Revision))
-}
-
-func (a *REST) runsAny(kinds []*schema.Kind) bool {
-	for _, k := range kinds {
-		if engine.Runs(k) {
-			return true
-		}
-	}
-	return false
 }
 
 // event writes one, or only a sign of life.
