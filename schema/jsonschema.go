@@ -129,22 +129,27 @@ func attrSchemas(attrs []Attr) (properties node, required []string) {
 	properties = node{}
 	for _, a := range attrs {
 		s := described(typeSchema(a.Type, a.OneOf), a.documentation())
-		if a.Default != cty.NilVal {
-			raw, err := ctyjson.Marshal(a.Default, a.Type)
-			if err != nil {
-				panic(fmt.Sprintf("schema: default of %s: %v", a.Name, err)) // all defaults are constant
-			}
-			s["default"] = json.RawMessage(raw)
-		}
-		if a.Secret {
-			s["writeOnly"] = true
-		}
+		a.annotate(s)
 		properties[a.Name] = s
 		if a.Mode == Required {
 			required = append(required, a.Name)
 		}
 	}
 	return properties, required
+}
+
+// annotate says in a schema of the attribute's values what the default is, and that nobody reads a secret.
+func (a *Attr) annotate(s node) {
+	if a.Default != cty.NilVal {
+		raw, err := ctyjson.Marshal(a.Default, a.Type)
+		if err != nil {
+			panic(fmt.Sprintf("schema: default of %s: %v", a.Name, err)) // all defaults are constant
+		}
+		s["default"] = json.RawMessage(raw)
+	}
+	if a.Secret {
+		s["writeOnly"] = true
+	}
 }
 
 // documentation is what editors show: as the reference page has it, and what a change does.

@@ -1,12 +1,9 @@
 package schema
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
-	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
 // SpecSchema returns a JSON Schema (2020-12) of an object's value: as it is written, or with complete true as it
@@ -59,16 +56,7 @@ func valueSchemas(attrs []Attr, complete bool) (properties node, required []stri
 			required = append(required, a.Name)
 		}
 		s["description"] = a.Doc + a.notes() + " A change " + effectWords[a.Effect] + "."
-		if a.Default != cty.NilVal {
-			raw, err := ctyjson.Marshal(a.Default, a.Type)
-			if err != nil {
-				panic(fmt.Sprintf("schema: default of %s: %v", a.Name, err)) // all defaults are constant
-			}
-			s["default"] = json.RawMessage(raw)
-		}
-		if a.Secret {
-			s["writeOnly"] = true
-		}
+		a.annotate(s)
 		properties[a.Name] = s
 	}
 	return properties, required

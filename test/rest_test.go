@@ -3,12 +3,10 @@ package test
 import (
 	"bytes"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -23,13 +21,7 @@ type rest struct {
 
 func (i *installation) rest(t testing.TB, s serving, scheme string) rest {
 	t.Helper()
-	pem, err := os.ReadFile(i.certificate())
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(pem)
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: i.roots(t)}, ForceAttemptHTTP2: true}
 	t.Cleanup(transport.CloseIdleConnections)
 	r := rest{client: &http.Client{Transport: transport, Timeout: time.Minute}, base: scheme + "://" + s.HTTP}
 	body := r.must(t, 200, "POST", "/v1/login", fmt.Sprintf(`{"user":"admin","password":%q}`, secrets["admin"]))
