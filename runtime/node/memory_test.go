@@ -27,6 +27,11 @@ func heavy(texts int) string {
 		texts, texts+1)
 }
 
+// heavyFirst makes those texts and then goes on for ever, in steps between which an interrupt is heard.
+func heavyFirst(texts int) string {
+	return fmt.Sprintf("SELECT sum(n) FROM (%s) h(n), range(1000000000000)", heavy(texts))
+}
+
 // childNode is in the environment of a test binary that is to be a node instead.
 const childNode = "QOD_TEST_CHILD_NODE"
 
@@ -102,7 +107,7 @@ func TestStatementIsEndedForItsMemory(t *testing.T) {
 	n, _, ended := startChild(t, newLake(t))
 	c := n.client("s1")
 	c.exec("CREATE TABLE t AS SELECT range AS i FROM range(10)")
-	_, err := c.tryQuery(heavy(5500))
+	_, err := c.tryQuery(heavyFirst(7000))
 	c.wantCodeOnly(err, codes.ResourceExhausted)
 	if got := c.one("SELECT count(*) FROM t"); got != "10" {
 		t.Errorf("afterwards the table has %s rows", got)
