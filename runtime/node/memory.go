@@ -12,7 +12,8 @@ import (
 
 // DuckDB holds its buffers to its own limit, but not the values that functions make: repeat(a, n) over one
 // vector takes 2,048 times the longest of them, and no interrupt is heard before the vector is done. So the
-// node watches what its process takes. Beyond one bound it ends statements, and beyond another itself.
+// node watches what its process takes. Beyond one bound it has the allocator give back what nobody uses; if
+// that was not it, it ends statements, and beyond another bound itself.
 
 const (
 	// uncounted is the least that a node may take beside what DuckDB counts, in bytes.
@@ -109,6 +110,10 @@ func (s *server) watchMemory(ctx context.Context) {
 			}
 		}
 		v := w.look(time.Now(), residentBytes())
+		if v.purge {
+			purge()
+			continue
+		}
 		s.heed(w.bounds, v)
 		if v.outgrown {
 			close(s.outgrown)
@@ -141,7 +146,8 @@ type memoryWatch struct {
 	bounds
 	running *running
 	before  int64      // resident at the last look
-	over    time.Time  // since when it is above the limit; zero: it is not
+	over    time.Time  // since when it is above the limit, all that is used; zero: it is not
+	purged  bool       // the allocator has given back what is unused since it went above the limit
 	victim  *execution // was told to end and has not yet; nil: there is none
 	wait    time.Time  // until when no other statement is told
 }
@@ -149,6 +155,7 @@ type memoryWatch struct {
 // verdict is what a look at the memory brought.
 type verdict struct {
 	resident int64
+	purge    bool          // have the allocator give back what is unused, and look again at once
 	pause    time.Duration // until the next look
 	ended    *execution    // the statement that was told to end, or nil
 	stuck    bool          // the memory stays above the limit
@@ -164,7 +171,11 @@ func (w *memoryWatch) look(now time.Time, resident int64) verdict {
 		v.pause = lookHurry
 	}
 	if resident <= w.limit {
-		w.over = time.Time{}
+		w.over, w.purged = time.Time{}, false
+		return v
+	}
+	if !w.purged {
+		w.purged, v.purge = true, true
 		return v
 	}
 	if w.over.IsZero() {

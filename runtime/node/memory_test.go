@@ -181,7 +181,14 @@ func TestMemoryWatch(t *testing.T) {
 	look := func(after time.Duration, resident int64, want string, outgrown bool) verdict {
 		t.Helper()
 		now = now.Add(after)
+		first := resident > b.limit && w.before <= b.limit
 		v := w.look(now, resident)
+		if v.purge != first || first && (v.ended != nil || v.outgrown) {
+			t.Errorf("at %d MiB the first look above the limit says %+v", resident>>20, v)
+		}
+		if v.purge {
+			v = w.look(now, resident)
+		}
 		got := ""
 		if v.ended != nil {
 			got = v.ended.ids[0]
@@ -234,7 +241,7 @@ func TestMemoryWatch(t *testing.T) {
 
 func TestOfAnInterruptedWriteNothingIsTold(t *testing.T) {
 	r := newRunning()
-	w := memoryWatch{bounds: boundsOf(1 << 30), running: r}
+	w := memoryWatch{bounds: boundsOf(1 << 30), running: r, purged: true}
 	write, finish, _ := r.beginUnique(t.Context(), 0, "s", "write")
 	defer finish()
 	if v := w.look(time.Now(), w.most+1); v.ended != write {
@@ -242,5 +249,18 @@ func TestOfAnInterruptedWriteNothingIsTold(t *testing.T) {
 	}
 	if err := r.interruption("write", "s"); err != nil || write.ctx.Err() == nil {
 		t.Errorf("of a write it is told: %v", err)
+	}
+}
+
+// What DuckDB has freed is kept by its allocator, and is no longer part of the process after a purge.
+func TestPurgeGivesBackWhatIsFreed(t *testing.T) {
+	c := startNode(t, newLake(t)).client("s1")
+	c.query(heavy(4000))
+	before := residentBytes()
+	if !purge() {
+		t.Fatal("DuckDB's allocator takes no call")
+	}
+	if after := residentBytes(); before-after < 100<<20 {
+		t.Errorf("%d MiB before, %d MiB after it", before>>20, after>>20)
 	}
 }
