@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	scaleFactor = "0.1"
+	scaleFactor = "1"
 	passes      = 13 // through TPC-H: one to warm up, and each order of the users twice
+	sparse      = 4  // of so many passes one has the user under policies, who is not held to be as fast
 	checks      = 20_000
 )
 
@@ -104,13 +105,17 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 
 // queriesInTurns compares the speed of TPC-H. The texts of the administrator are always the same: the guard
 // remembers them and finds all of it allowed, which is as near to no guard as this build comes. The texts of
-// the others are always new to the guard.
+// the others are always new to the guard. What else the machine does only adds to a time, and often more than
+// the guard would: so it is the lower quartile that counts.
 func queriesInTurns(queries []string, clients [len(users)]*client) error {
 	all := make([][len(users)][]time.Duration, len(queries))
 	fresh := distinct("\n-- %d")
 	for pass := range passes {
 		for q, sql := range queries {
 			for _, n := range orders[pass%len(orders)] {
+				if n == len(users)-1 && pass%sparse > 0 {
+					continue
+				}
 				text := sql
 				if n > 0 {
 					text += fresh()
@@ -130,7 +135,7 @@ func queriesInTurns(queries []string, clients [len(users)]*client) error {
 	for q := range all {
 		var typical [len(users)]time.Duration
 		for n := range typical {
-			typical[n] = percentile(all[q][n], 0.5)
+			typical[n] = percentile(all[q][n], 0.25)
 			total[n] += typical[n]
 		}
 		speedRow(fmt.Sprintf("TPC-H query %d", q+1), typical)

@@ -54,7 +54,7 @@ func tenant(n int) string {
 		fmt.Fprintf(b, "role \"%s-%d\" {\n  tenant = tenant.%s\n  permission {\n    privileges = [\"all\"]\n  }\n}\n\n", id, r, id)
 	}
 	for g := range groups {
-		fmt.Fprintf(b, "group \"%s-%d\" {\n  tenant = tenant.%s\n  roles = [role.%s-%d, role.%s-%d]\n}\n\n", id, g, id, id, g%roles, id, (g+7)%roles)
+		fmt.Fprintf(b, "group \"%s-%d\" {\n  tenant = tenant.%s\n  roles = [role.%s-%d, role.%s-%d]\n}\n\n", id, g, id, id, g%roles, id, (g+roles-groups)%roles)
 	}
 	for u := range users / 2 {
 		fmt.Fprintf(b, "user \"%s-%d\" {\n  tenant = tenant.%s\n  email = \"u%d@%s.example\"\n  password_verifier = var.verifier\n"+
