@@ -43,3 +43,23 @@ type SnippetValue struct {
 	Traversal string `json:"traversal"` // as it is written: var.size
 	Statement string `json:"statement"` // in words: is "2GiB"
 }
+
+// PolicyResult is what came of one check of a policy, as programs read it. Diagnostics say what fails, and why.
+type PolicyResult struct {
+	Check       string `json:"check"`
+	Enforcement string `json:"enforcement"` // Mandatory or Advisory
+	Passed      bool   `json:"passed"`
+	// Checked counts what the check was held against: the elements of its for_each, or else the plan as a whole.
+	Checked int `json:"checked"`
+	// Failed counts those of which it does not hold, or cannot be told.
+	Failed int `json:"failed"`
+}
+
+// What the failure of a check does: the plan is refused, or somebody is warned.
+const (
+	Mandatory = "mandatory"
+	Advisory  = "advisory"
+)
+
+// Refuses reports whether the plan is refused for the check.
+func (r PolicyResult) Refuses() bool { return !r.Passed && r.Enforcement == Mandatory }

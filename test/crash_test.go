@@ -178,7 +178,7 @@ func TestTwoApplies(t *testing.T) {
 	i.expect(t, 0, []string{"Plan: 0 to add, 1 to change", `-> "Acme One"`}, "show", "one.qodplan")
 	i.must(t, "apply", "one.qodplan")
 	i.expect(t, 0, []string{"Acme One", "has changed since"}, "show", "one.qodplan")
-	i.expect(t, 0, []string{`"format_version": "1.0"`, `"Plan cannot be applied"`}, "show", "--json", "two.qodplan")
+	i.expect(t, 0, []string{`"format_version": "1.1"`, `"Plan cannot be applied"`}, "show", "--json", "two.qodplan")
 	i.expect(t, 1, []string{"nothing was changed", "tenant.acme", "Acme One"}, "apply", "two.qodplan")
 	i.must(t, "apply", "other.qodplan")
 	i.expect(t, 1, []string{"applied already"}, "apply", "one.qodplan")

@@ -26,7 +26,8 @@ func newApply(a *app) *cobra.Command {
 		Long: "apply plans, shows the plan, asks, and carries it out: one commit in Postgres, then databases and nodes follow.\n" +
 			"Interrupted or killed, it leaves nothing half-done that the next apply, or serve, does not finish: the first\n" +
 			"Ctrl-C lets what runs end, the second ends at once.\n" +
-			"With a PLAN saved by plan --out it does just that plan, and refuses if an object in it has moved since.",
+			"With a PLAN saved by plan --out it does just that plan, and refuses if an object in it has moved since.\n" +
+			"With --policy nobody is asked, and nothing happens, where the plan breaks a rule.",
 		Example: "  qod apply\n  qod apply --auto-approve\n  qod apply next.qodplan\n  qod apply --replace pool.bi",
 		Args:    cobra.MaximumNArgs(1), ValidArgsFunction: completeFileArgs(1),
 	}
@@ -85,6 +86,7 @@ type applyOptions struct {
 	parallelism    int
 	lockTimeout    time.Duration
 	word           string
+	policy         policyDir
 }
 
 // asked refuses to ask where nobody could answer.
@@ -104,7 +106,7 @@ func (a *app) applyPlanned(ctx context.Context, po planOptions, o applyOptions) 
 }
 
 func (a *app) apply(ctx context.Context, po planOptions, o applyOptions, tell teller) error {
-	po.writing = true
+	po.writing, po.policy = true, o.policy
 	m, err := a.plan(ctx, po, tell)
 	if err != nil && ctx.Err() != nil {
 		return errInterrupted
@@ -120,6 +122,10 @@ func (a *app) apply(ctx context.Context, po planOptions, o applyOptions, tell te
 }
 
 func (a *app) applySaved(ctx context.Context, name string, o applyOptions, tell teller) error {
+	rules, err := a.goodPolicy(o.policy, tell)
+	if err != nil {
+		return err
+	}
 	raw, err := readPlan(a.paths.file(name))
 	if err != nil {
 		return err
@@ -139,7 +145,11 @@ func (a *app) applySaved(ctx context.Context, name string, o applyOptions, tell 
 	if err := w.engine.Check(ctx, m.Plan, o.adopt); err != nil {
 		return refused(err)
 	}
-	if err := tell.planned(m.Plan.Plan, nil); err != nil {
+	v, err := judgePlan(rules, m.Plan.Plan, nil)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(tell.planned(m.Plan.Plan, nil, v), v.err()); err != nil {
 		return err
 	}
 	o.approve = true // whoever saved it has seen it

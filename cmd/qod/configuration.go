@@ -58,7 +58,8 @@ func varFlags(cmd *cobra.Command) *[]config.Given {
 // configuration is an evaluated directory.
 type configuration struct {
 	*config.Desired
-	dir string
+	dir    string
+	policy *config.Policy // for what is planned of it; nil without
 }
 
 var errConfiguration = exitError{code: 1}

@@ -125,7 +125,7 @@ func TestStatusAsJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"format_version":"1.0","qod_version":"dev","revision":7,"serves":[{"pid":4,"flight":"f:1","http":"h:2"}],` +
+	want := `{"format_version":"1.1","qod_version":"dev","revision":7,"serves":[{"pid":4,"flight":"f:1","http":"h:2"}],` +
 		`"objects":[{"kind":"tenant_db","object":"","id":"d","deleting":false,"status":{"phase":"ready"}}],` +
 		`"pools":[{"object":"","id":"p","serving":1,"nodes":[` +
 		`{"id":"1","role":"dual","phase":"quarantined","pid":17,"host":"","silent":"file already closed","seen":"2030-01-02T03:04:05Z","message":"slow"},` +

@@ -26,9 +26,9 @@ func newFmt(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fmt [PATH…|-]",
 		Short: "Rewrite configuration files in canonical style",
-		Long: "fmt formats *.qod.hcl, *.qod.json, *.qodvars.hcl and *.qodvars.json files, in the working directory or as named,\n" +
-			"and prints the names of those that change. With - it reads standard input and writes standard output. Only white space\n" +
-			"changes. A file that does not parse is reported and left as it is; the exit code is then 2. With --check\n" +
+		Long: "fmt formats *.qod.hcl, *.qodvars.hcl and *.qodpolicy.hcl files, and their likes in JSON, in the working directory or as\n" +
+			"named, and prints the names of those that change. With - it reads standard input and writes standard output.\n" +
+			"Only white space changes. A file that does not parse is reported and left as it is; the exit code is then 2. With --check\n" +
 			"nothing is written, and the exit code is 3 when a file would change.",
 		Example:           "  qod fmt\n  qod fmt --check --diff --recursive\n  qod fmt - < main.qod.hcl",
 		ValidArgsFunction: completeFileArgs(-1),
@@ -82,7 +82,7 @@ func (f *formatter) add(arg string) error {
 	case info.IsDir():
 		return f.directory(path, arg)
 	case !config.Formats(path):
-		return fmt.Errorf("format %s: want a file named *.qod.hcl, *.qod.json, *.qodvars.hcl or *.qodvars.json", arg)
+		return fmt.Errorf("format %s: want a file named *.qod.hcl, *.qodvars.hcl, *.qodpolicy.hcl, or the same with .json", arg)
 	}
 	return f.file(path, arg)
 }

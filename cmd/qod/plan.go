@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"sync"
 	"time"
@@ -22,12 +23,12 @@ func newPlan(a *app) *cobra.Command {
 		Short: "Show what apply would change, in the store and in the live world",
 		Long: "plan compares the configuration with Postgres and with the live nodes, and prints what apply would do.\n" +
 			"It writes nothing. With --detailed-exitcode it ends with 2 when there is something to do; with --refresh-only\n" +
-			"as well, only when something has drifted.",
+			"as well, only when something has drifted. With --policy it ends with 1, and saves nothing, where the plan breaks a rule.",
 		Example: "  qod plan\n  qod plan --out next.qodplan && qod apply next.qodplan\n  qod plan --destroy\n" +
-			"  qod plan --target pool.bi",
+			"  qod plan --target pool.bi\n  qod plan --policy policies",
 		Args: noArguments,
 	}
-	flags := addPlanFlags(a, cmd)
+	flags, policy := addPlanFlags(a, cmd), policyFlag(cmd)
 	out := cmd.Flags().String("out", "", "save the plan to this `FILE`, for apply")
 	detailed := cmd.Flags().Bool("detailed-exitcode", false, "end with 2 instead of 0 when there is a difference")
 	asJSON := jsonFlags(cmd, "print the plan as JSON, described in docs/reference/plan-json.md")
@@ -37,7 +38,7 @@ func newPlan(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		o.saving = *out != ""
+		o.saving, o.policy = *out != "", *policy
 		tell := a.planTeller(*asJSON)
 		made, err := a.plan(cmd.Context(), o, tell)
 		if err != nil {
@@ -73,6 +74,7 @@ type planOptions struct {
 	saving    bool // to a file: needs the state's master key
 	writing   bool // the plan is to be applied
 	adopt     bool // a known stack although the lock file has another lineage
+	policy    policyDir
 }
 
 func (o planOptions) engine() engine.PlanOptions {
@@ -130,13 +132,17 @@ func (m *made) make(ctx context.Context, a *app, tell teller) error {
 	if o.saving && m.stack.Lineage == "" {
 		return fmt.Errorf("a plan cannot be saved before the stack has a lineage: run qod init here, and commit %s", lockFile)
 	}
-	if err := tell.planned(m.Plan.Plan, m.configuration); err != nil {
+	v, err := judgePlan(m.configuration.policy, m.Plan.Plan, m.configuration)
+	if err != nil {
+		return err
+	}
+	if err := tell.planned(m.Plan.Plan, m.configuration, v); err != nil {
 		return err
 	}
 	if m.Failed() {
 		return errConfiguration
 	}
-	return nil
+	return v.err()
 }
 
 // begin evaluates the configuration and opens the world. A world that is only read is opened meanwhile, and its
@@ -180,6 +186,15 @@ func (a *app) openAndRead(ctx context.Context) (*world, error) {
 // evaluateFor evaluates the configuration of a plan, and tells what is wrong with it.
 func (a *app) evaluateFor(tell teller, o planOptions) (*configuration, error) {
 	c, diags, files := a.read(o.vars)
+	rules, more, err := a.policy(o.policy)
+	if err != nil {
+		return nil, err
+	}
+	if rules != nil {
+		c.policy = rules
+		diags = append(diags, more...)
+		maps.Copy(files, rules.Files())
+	}
 	nothing := &plan.Plan{Stack: c.Stack, Mode: o.mode, Partial: o.selection.Partial(), Created: time.Now()}
 	if err := tell.evaluated(nothing, diags, files); err != nil {
 		return nil, err

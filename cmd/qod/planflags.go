@@ -87,10 +87,11 @@ type applyFlags struct {
 	parallelism int
 	lockTimeout time.Duration
 	json        *bool
+	policy      *policyDir
 }
 
 func addApplyFlags(cmd *cobra.Command) *applyFlags {
-	f := &applyFlags{json: jsonFlags(cmd, "tell what is done in lines of JSON, described in docs/reference/plan-json.md")}
+	f := &applyFlags{json: jsonFlags(cmd, "tell what is done in lines of JSON, described in docs/reference/plan-json.md"), policy: policyFlag(cmd)}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.approve, "auto-approve", false, "do not ask")
 	flags.IntVar(&f.parallelism, "parallelism", 10, "make or remove up to `N` databases at the same time")
@@ -106,7 +107,7 @@ func (f *applyFlags) options(word string) (applyOptions, error) {
 	if f.lockTimeout < 0 {
 		return applyOptions{}, fmt.Errorf("--lock-timeout=%s: want 0s or more", f.lockTimeout)
 	}
-	return applyOptions{approve: f.approve, parallelism: f.parallelism, lockTimeout: f.lockTimeout, json: *f.json, word: word}, nil
+	return applyOptions{approve: f.approve, parallelism: f.parallelism, lockTimeout: f.lockTimeout, json: *f.json, policy: *f.policy, word: word}, nil
 }
 
 // carriesOut reports whether a flag says how a plan is carried out or told, and not what is planned.

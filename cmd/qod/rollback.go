@@ -64,12 +64,16 @@ type back struct {
 }
 
 func (b back) run(ctx context.Context, o applyOptions) error {
+	rules, err := b.goodPolicy(o.policy, b.tell)
+	if err != nil {
+		return err
+	}
 	w, err := b.openState(ctx, openOptions{write: b.out == ""})
 	if err != nil {
 		return err
 	}
 	defer w.Close()
-	p, err := b.plan(ctx, w)
+	p, err := b.plan(ctx, w, rules)
 	if err != nil {
 		return err
 	}
@@ -90,7 +94,7 @@ func (b back) run(ctx context.Context, o applyOptions) error {
 }
 
 // plan plans the way back and tells it.
-func (b back) plan(ctx context.Context, w *world) (*engine.Plan, error) {
+func (b back) plan(ctx context.Context, w *world, rules *config.Policy) (*engine.Plan, error) {
 	past, err := w.past(ctx)
 	if err != nil {
 		return nil, err
@@ -119,13 +123,20 @@ func (b back) plan(ctx context.Context, w *world) (*engine.Plan, error) {
 	b.tell.aside("Back to revision %d:\n\n", rev)
 	if p.Empty() && len(p.Problems) == 0 {
 		b.tell.aside("No changes. Stack %q is as it was then.\n", b.stack.Name)
-	} else if err := b.tell.planned(p.Plan, &configuration{Desired: &config.Desired{}}); err != nil { // no file says what is planned
+		return p, nil
+	}
+	noFiles := &configuration{Desired: &config.Desired{}} // say what is planned
+	v, err := judgePlan(rules, p.Plan, noFiles)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.tell.planned(p.Plan, noFiles, v); err != nil {
 		return nil, err
 	}
 	if p.Failed() {
 		return nil, errConfiguration
 	}
-	return p, nil
+	return p, v.err()
 }
 
 // asOf returns what a stack has to ask for to be as it was, and what stands in the way.

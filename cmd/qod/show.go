@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/qod-io/qod/engine/config"
 	"github.com/qod-io/qod/engine/plan"
 	"github.com/qod-io/qod/engine/store"
 	"github.com/qod-io/qod/schema"
@@ -25,20 +26,28 @@ func newShow(a *app) *cobra.Command {
 		Use:   "show [PLAN]",
 		Short: "Show a saved plan, or what is stored of the stack",
 		Long: "show prints the objects and outputs of a stack as Postgres has them, without defaults and without secrets.\n" +
-			"With a PLAN saved by plan --out it prints that plan, also when it can no longer be applied. It writes nothing.",
+			"With a PLAN saved by plan --out it prints that plan, also when it can no longer be applied, and with --policy what that\n" +
+			"says of it. It writes nothing.",
 		Example: "  qod show\n  qod show next.qodplan\n  qod show --json --stack sales",
 		Args:    cobra.MaximumNArgs(1), ValidArgsFunction: completeFileArgs(1),
 	}
 	asJSON := cmd.Flags().Bool("json", false, "print JSON, described in docs/reference/plan-json.md")
-	stack := cmd.Flags().String("stack", "", stackUsage)
+	stack, policy := cmd.Flags().String("stack", "", stackUsage), policyFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *policy != "" && len(args) == 0 {
+			return errors.New("--policy is for a saved plan: name its file")
+		}
+		rules, err := a.goodPolicy(*policy, newText(a))
+		if err != nil {
+			return err
+		}
 		w, err := a.open(cmd.Context(), openOptions{})
 		if err != nil {
 			return err
 		}
 		defer w.Close()
 		if len(args) == 1 {
-			return a.showPlan(cmd.Context(), w, args[0], *asJSON)
+			return a.showPlan(cmd.Context(), w, args[0], *asJSON, rules)
 		}
 		return a.showStack(cmd.Context(), w, *stack, *asJSON)
 	}
@@ -59,7 +68,7 @@ func readPlan(name string) ([]byte, error) {
 	return raw, nil
 }
 
-func (a *app) showPlan(ctx context.Context, w *world, name string, asJSON bool) error {
+func (a *app) showPlan(ctx context.Context, w *world, name string, asJSON bool, rules *config.Policy) error {
 	raw, err := readPlan(a.paths.file(name))
 	if err != nil {
 		return err
@@ -76,15 +85,16 @@ func (a *app) showPlan(ctx context.Context, w *world, name string, asJSON bool) 
 		return err
 	}
 	note := staleness(p.Plan, snap)
+	v, err := judgePlan(rules, p.Plan, nil)
+	if err != nil {
+		return err
+	}
 	if asJSON {
-		diagnostics := []schema.Diagnostic{}
-		for _, problem := range p.Problems {
-			diagnostics = append(diagnostics, problem.Diagnostic())
-		}
+		diagnostics := v.diagnostics(p.Plan, nil)
 		if note != "" {
 			diagnostics = append(diagnostics, schema.Diagnostic{Severity: "warning", Summary: "Plan cannot be applied", Detail: note})
 		}
-		return a.writePlan(p.Plan, diagnostics)
+		return errors.Join(a.writePlan(p.Plan, diagnostics, v), v.err())
 	}
 	a.printf("Plan of %s for stack %q.\n\n", p.Created.Local().Format(time.DateTime), p.Stack)
 	if err := (plan.Text{Color: a.colored(a.stdout)}).Write(a.stdout, p.Plan); err != nil {
@@ -93,12 +103,18 @@ func (a *app) showPlan(ctx context.Context, w *world, name string, asJSON bool) 
 	if note != "" {
 		a.printf("\nNote: %s\n", note)
 	}
-	return nil
+	newText(a).tellVerdict(v)
+	return v.err()
 }
 
-// writePlan prints a plan for programs.
-func (a *app) writePlan(p *plan.Plan, diagnostics []schema.Diagnostic) error {
-	document, err := plan.JSON(p, version, diagnostics)
+// writePlan prints a plan for programs, and what a policy says of it.
+func (a *app) writePlan(p *plan.Plan, diagnostics []schema.Diagnostic, v *verdict) error {
+	d, err := plan.NewDocument(p, version, diagnostics)
+	if err != nil {
+		return err
+	}
+	d.PolicyResults = v.outcomes()
+	document, err := d.Encode()
 	if err != nil {
 		return err
 	}

@@ -124,7 +124,7 @@ func TestShowStackAsJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`"format_version":"1.0"`, `"revision":9`, `"values":{"name":"bob","password_verifier":null,"tenant":"acme"},"sensitive":{"password_verifier":true}`,
+		`"format_version":"1.1"`, `"revision":9`, `"values":{"name":"bob","password_verifier":null,"tenant":"acme"},"sensitive":{"password_verifier":true}`,
 		`{"display_name":null,"name":"w"},"sensitive":{"display_name":true}`, `"password_version":9007199254740993`, `"status":{"phase":"provisioning"`, `"protected":true`, `"token":{"sensitive":true}`,
 		`"pools":{"sensitive":false,"type":["list","string"],"value":["bi"]}`,
 	} {

@@ -45,6 +45,7 @@ type event struct {
 	ResourceChange *plan.ResourceChange    `json:"resource_change,omitempty"`
 	LiveChange     *plan.LiveChange        `json:"live_change,omitempty"`
 	Drift          *plan.ResourceDrift     `json:"drift,omitempty"`
+	PolicyResult   *schema.PolicyResult    `json:"policy_result,omitempty"`
 	Operation      string                  `json:"operation,omitempty"` // plan, apply or destroy
 	Changes        *plan.Summary           `json:"changes,omitempty"`
 	Outputs        map[string]streamOutput `json:"outputs,omitempty"`
@@ -156,6 +157,19 @@ func (s *stream) ResourceDrift(d plan.ResourceDrift) {
 		what = "has been deleted outside of this configuration"
 	}
 	s.write(event{Type: "resource_drift", Message: fmt.Sprintf("%s.%s: %s", d.Kind, d.Object, what), Drift: &d})
+}
+
+// PolicyResult says what came of a check of a policy.
+func (s *stream) PolicyResult(r schema.PolicyResult) {
+	level, words := "info", "passed"
+	switch {
+	case r.Passed:
+	case r.Refuses():
+		level, words = "error", "failed"
+	default:
+		level, words = "warn", "failed"
+	}
+	s.write(event{Type: "policy_result", Level: level, Message: fmt.Sprintf("check %q %s", r.Check, words), PolicyResult: &r})
 }
 
 // ChangeSummary counts what is planned, or was done: the operation is plan, apply or destroy.

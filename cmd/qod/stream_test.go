@@ -65,11 +65,11 @@ func TestStream(t *testing.T) {
 	if s.Err() != nil {
 		t.Fatal(s.Err())
 	}
-	want := `{"type":"version","level":"info","message":"qod dev","timestamp":"2026-11-30T12:00:00Z","format_version":"1.0","qod_version":"dev"}
+	want := `{"type":"version","level":"info","message":"qod dev","timestamp":"2026-11-30T12:00:00Z","format_version":"1.1","qod_version":"dev"}
 {"type":"diagnostic","level":"warn","message":"So","timestamp":"2026-11-30T12:00:00Z","diagnostic":{"severity":"warning","summary":"So","detail":""}}
 {"type":"resource_drift","level":"info","message":"tenant.acme: display_name has changed","timestamp":"2026-11-30T12:00:00Z","drift":{"address":"tenant.acme","kind":"tenant","object":"acme","attribute":"display_name","before":"\u003ca\u003e","after":null,"sensitive":false}}
 {"type":"resource_drift","level":"info","message":"tenant.acme: has been deleted outside of this configuration","timestamp":"2026-11-30T12:00:00Z","drift":{"address":"tenant.acme","kind":"tenant","object":"acme","deleted":true,"attribute":"","before":null,"after":null,"sensitive":false}}
-{"type":"planned_change","level":"info","message":"tenant.acme: plan to create","timestamp":"2026-11-30T12:00:00Z","resource_change":{"address":"tenant.acme","kind":"tenant","object":"acme","change":{"actions":["create"],"before":null,"after":{"name":"acme"},"before_sensitive":{},"after_sensitive":{}},"protected":false,"was_protected":false,"effects":{}}}
+{"type":"planned_change","level":"info","message":"tenant.acme: plan to create","timestamp":"2026-11-30T12:00:00Z","resource_change":{"address":"tenant.acme","kind":"tenant","object":"acme","change":{"actions":["create"],"before":null,"after":{"name":"acme"},"effective":{"disabled":false,"name":"acme"},"before_sensitive":{},"after_sensitive":{}},"protected":false,"was_protected":false,"effects":{}}}
 {"type":"live_change","level":"info","message":"pool.acme/bi: a node is missing","timestamp":"2026-11-30T12:00:00Z","live_change":{"kind":"pool","object":"acme/bi","message":"a node is missing"}}
 {"type":"change_summary","level":"info","message":"1 to add, 0 to change, 0 to destroy","timestamp":"2026-11-30T12:00:00Z","operation":"plan","changes":{"add":1,"change":0,"destroy":0,"import":0,"forget":0,"live":1}}
 {"type":"apply_start","level":"info","message":"tenant.acme: create","timestamp":"2026-11-30T12:00:00Z","hook":{"address":"tenant.acme","kind":"tenant","object":"acme","action":"create","elapsed_seconds":0}}

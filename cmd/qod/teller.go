@@ -20,8 +20,8 @@ type teller interface {
 	// evaluated tells what is wrong with a configuration. Where that stops it, the plan is the empty one that
 	// would have been made of it, and no other is told.
 	evaluated(p *plan.Plan, diags hcl.Diagnostics, files map[string]*hcl.File) error
-	// planned tells a plan and what is wrong with it. A saved plan has no configuration: nil.
-	planned(p *plan.Plan, c *configuration) error
+	// planned tells a plan, what is wrong with it, and what a policy says of it. A saved plan has no configuration: nil.
+	planned(p *plan.Plan, c *configuration, v *verdict) error
 	// aside tells people something that is no result.
 	aside(format string, args ...any)
 	committed()
@@ -69,7 +69,7 @@ func (t *text) evaluated(_ *plan.Plan, diags hcl.Diagnostics, files map[string]*
 	return nil
 }
 
-func (t *text) planned(p *plan.Plan, c *configuration) error {
+func (t *text) planned(p *plan.Plan, c *configuration, v *verdict) error {
 	if err := (plan.Text{Color: t.colored(t.out)}).Write(t.out, p); err != nil {
 		return err
 	}
@@ -77,6 +77,7 @@ func (t *text) planned(p *plan.Plan, c *configuration) error {
 		fmt.Fprintln(t.stderr)
 		t.report(c, p.Problems)
 	}
+	t.tellVerdict(v)
 	return nil
 }
 

@@ -27,11 +27,11 @@ func (t *document) evaluated(p *plan.Plan, diags hcl.Diagnostics, files map[stri
 	if !diags.HasErrors() {
 		return nil
 	}
-	return t.writePlan(p, t.warnings)
+	return t.writePlan(p, t.warnings, nil)
 }
 
-func (t *document) planned(p *plan.Plan, c *configuration) error {
-	return t.writePlan(p, append(t.warnings, c.diagnostics(p.Problems)...))
+func (t *document) planned(p *plan.Plan, c *configuration, v *verdict) error {
+	return t.writePlan(p, append(t.warnings, v.diagnostics(p, c)...), v)
 }
 
 // events tells programs what an apply does while it does it, one line of JSON for each event.
@@ -55,12 +55,8 @@ func (t *events) evaluated(_ *plan.Plan, diags hcl.Diagnostics, files map[string
 	return t.Err()
 }
 
-func (t *events) planned(p *plan.Plan, c *configuration) error {
-	var diagnostics []schema.Diagnostic
-	if c != nil {
-		diagnostics = c.diagnostics(p.Problems)
-	}
-	d, err := plan.NewDocument(p, version, diagnostics)
+func (t *events) planned(p *plan.Plan, c *configuration, v *verdict) error {
+	d, err := plan.NewDocument(p, version, v.diagnostics(p, c))
 	if err != nil {
 		return err
 	}
@@ -69,6 +65,9 @@ func (t *events) planned(p *plan.Plan, c *configuration) error {
 	}
 	t.changes = p.Changes
 	t.Plan(d)
+	for _, result := range v.outcomes() {
+		t.PolicyResult(result)
+	}
 	return nil
 }
 

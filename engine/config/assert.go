@@ -98,7 +98,7 @@ func (e *evaluation) assertOne(k *checkBlock, rule validation, ctx *hcl.EvalCont
 	}
 	switch {
 	case diags.HasErrors():
-		return asWarnings(k, diags)
+		return asWarnings(k.name, diags)
 	case !result.IsKnown() && !e.clean():
 		return nil
 	case !result.IsKnown():
@@ -108,7 +108,7 @@ func (e *evaluation) assertOne(k *checkBlock, rule validation, ctx *hcl.EvalCont
 	case result.True():
 		return nil
 	case problems.HasErrors():
-		return append(warning("Check failed", "Check \""+k.name+"\" failed."), asWarnings(k, problems)...)
+		return append(warning("Check failed", "Check \""+k.name+"\" failed."), asWarnings(k.name, problems)...)
 	}
 	text, problem := ruleText(rule, message)
 	if problem != nil {
@@ -132,16 +132,20 @@ func ruleText(rule validation, message cty.Value) (string, *hcl.Diagnostic) {
 
 // asWarnings lets a plan go on in spite of what went wrong in a check, but for what is wrong whatever the
 // values are.
-func asWarnings(k *checkBlock, diags hcl.Diagnostics) hcl.Diagnostics {
-	mistakes := []string{
-		"Unsupported attribute", "Call to unknown function", "Not enough function arguments", "Too many function arguments",
-	}
+func asWarnings(check string, diags hcl.Diagnostics) hcl.Diagnostics {
 	for _, d := range diags {
-		if slices.Contains(mistakes, d.Summary) {
+		if isMistake(d) {
 			continue
 		}
 		d.Severity = hcl.DiagWarning
-		d.Detail += "\n\nSo check \"" + k.name + "\" could not be evaluated."
+		d.Detail += "\n\nSo check \"" + check + "\" could not be evaluated."
 	}
 	return diags
+}
+
+// isMistake reports whether an expression is wrong whatever the values are.
+func isMistake(d *hcl.Diagnostic) bool {
+	return slices.Contains([]string{
+		"Unsupported attribute", "Call to unknown function", "Not enough function arguments", "Too many function arguments",
+	}, d.Summary)
 }

@@ -162,7 +162,7 @@ func chainString(chain []place) string {
 }
 
 func (l *loader) readModule(c *call, at place, chain []place) hcl.Diagnostics {
-	names, _, err := list(at.shown)
+	names, _, err := list(at.shown, IsConfig)
 	if err != nil || len(names) == 0 {
 		return hcl.Diagnostics{failAt(c.sourceAt, "No such module",
 			"%s is not a directory with files named *%s or *%s.", filepath.ToSlash(at.shown), hclSuffix, jsonSuffix)}

@@ -12,11 +12,9 @@ import (
 	hcljson "github.com/hashicorp/hcl/v2/json"
 )
 
-// Formats reports whether a file of that name is one that Format is for: configuration or variables.
+// Formats reports whether a file of that name is one that Format is for: configuration, variables or policy.
 func Formats(name string) bool {
-	return slices.ContainsFunc([]string{hclSuffix, jsonSuffix, ".qodvars.hcl", ".qodvars.json"}, func(end string) bool {
-		return strings.HasSuffix(name, end)
-	})
+	return IsConfig(name) || IsPolicy(name) || strings.HasSuffix(name, ".qodvars.hcl") || strings.HasSuffix(name, ".qodvars.json")
 }
 
 // Format returns the file in canonical style: aligned and indented, with at most one blank line between

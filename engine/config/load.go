@@ -43,7 +43,7 @@ func Load(dir string) (*Config, hcl.Diagnostics) {
 	c.root = newModule(c, dir)
 	c.modules = []*module{c.root}
 	l := &loader{config: c, parser: hclparse.NewParser(), broken: map[string]bool{}, modules: map[string]*module{}}
-	names, autoNames, err := list(dir)
+	names, autoNames, err := list(dir, IsConfig)
 	if err != nil {
 		c.failed = true
 		return c, failure("Configuration directory not readable", err.Error())
@@ -102,6 +102,10 @@ func (l *loader) read(m *module, names []string) hcl.Diagnostics {
 		bodies = append(bodies, file.Body)
 	}
 	for _, body := range bodies {
+		if m.policy {
+			diags = append(diags, m.collectPolicy(body)...)
+			continue
+		}
 		diags = append(diags, m.collect(body)...)
 	}
 	return append(diags, m.decodeBlocks()...)
@@ -151,7 +155,8 @@ func (l *loader) finish() hcl.Diagnostics {
 	return l.keys
 }
 
-func list(dir string) (names, auto []string, err error) {
+// list returns the files of a directory that the function is true for, and those that give variables a value.
+func list(dir string, is func(name string) bool) (names, auto []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read configuration: %w", err)
@@ -160,7 +165,7 @@ func list(dir string) (names, auto []string, err error) {
 		name := entry.Name()
 		switch {
 		case entry.IsDir() || strings.HasPrefix(name, "."):
-		case IsConfig(name):
+		case is(name):
 			names = append(names, name)
 		case strings.HasSuffix(name, autoHCLSuffix) || strings.HasSuffix(name, autoJSONSuffix):
 			auto = append(auto, name)

@@ -82,7 +82,7 @@ func (c *Config) allVariables() func(func(*variable) bool) {
 // plainNames lists the words of a file that are never a secret: what the language calls things.
 func (c *Config) plainNames(file string) []string {
 	var names []string
-	if !IsConfig(file) {
+	if !IsConfig(file) && !IsPolicy(file) {
 		for _, v := range c.root.variables {
 			if !v.sensitive {
 				names = append(names, v.name)
@@ -101,7 +101,7 @@ func (c *Config) plainNames(file string) []string {
 
 // hides returns whether the value of an argument of that name may be a secret in the file.
 func (c *Config) hides(file string) func(name string) bool {
-	if !IsConfig(file) {
+	if !IsConfig(file) && !IsPolicy(file) {
 		return func(name string) bool {
 			v, declared := c.root.variable(name)
 			return !declared || v.sensitive

@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"path/filepath"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -53,6 +54,12 @@ func (m *module) reference(t hcl.Traversal, in scope) (reference, *hcl.Diagnosti
 	unusable := reference{node: node{root: root}, rng: t.SourceRange()}
 	_, isKind := schema.Lookup(root)
 	switch {
+	case m.policy && !slices.Contains(policyRoots(), root):
+		return unusable, failAt(t.SourceRange(), "Invalid reference", "%q is not something that a policy refers to. "+
+			"It sees what is planned, as in plan.resource_changes, its own local values, path, and with for_each each.key and each.value.%s",
+			root, schema.DidYouMean(root, policyRoots()))
+	case m.policy && root == "plan":
+		return reference{}, nil
 	case root == "var":
 		return m.referenceToVariable(t)
 	case in.onlyVars:

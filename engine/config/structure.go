@@ -28,6 +28,7 @@ type module struct {
 	dir    string // the start of its files' names
 	// broken is true when a file did not parse: what is missing may be declared there.
 	broken bool
+	policy bool // it has rules for plans, and no objects
 
 	variables []*variable
 	misnamed  []*variable // not among variables: their names are taken, or none
@@ -39,6 +40,7 @@ type module struct {
 	removals  []*removedBlock
 	imports   []*importBlock
 	checks    []*checkBlock
+	rules     []*policyCheck
 
 	variableOf map[string]*variable
 	localOf    map[node]*local

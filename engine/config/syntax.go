@@ -14,6 +14,9 @@ const (
 	jsonSuffix     = ".qod.json"
 	autoHCLSuffix  = ".auto.qodvars.hcl"
 	autoJSONSuffix = ".auto.qodvars.json"
+
+	policyHCLSuffix  = ".qodpolicy.hcl"
+	policyJSONSuffix = ".qodpolicy.json"
 )
 
 func isJSON(file string) bool { return filepath.Ext(file) == ".json" }
@@ -23,8 +26,13 @@ func IsConfig(file string) bool {
 	return strings.HasSuffix(file, hclSuffix) || strings.HasSuffix(file, jsonSuffix)
 }
 
-// isConfig is IsConfig, and true for what is typed at the console.
-func isConfig(file string) bool { return IsConfig(file) || file == consoleFile }
+// IsPolicy reports whether a file of that name is part of a policy.
+func IsPolicy(file string) bool {
+	return strings.HasSuffix(file, policyHCLSuffix) || strings.HasSuffix(file, policyJSONSuffix)
+}
+
+// isConfig is IsConfig, and true for policies and for what is typed at the console.
+func isConfig(file string) bool { return IsConfig(file) || IsPolicy(file) || file == consoleFile }
 
 // header is the range that names a block: in JSON the innermost label, or else what first tells the block
 // from others of its type.

@@ -8,7 +8,7 @@ import (
 )
 
 // FormatVersion is that of all JSON that qod prints. A minor step adds fields, a major one breaks readers.
-const FormatVersion = "1.0"
+const FormatVersion = "1.1"
 
 // Document is a plan as programs read it. docs/reference/plan-json.md describes it.
 type Document struct {
@@ -29,7 +29,9 @@ type Document struct {
 	Drift           []ResourceDrift         `json:"drift"`
 	Outputs         map[string]OutputValues `json:"outputs"`
 	Diagnostics     []schema.Diagnostic     `json:"diagnostics"`
-	Summary         Summary                 `json:"summary"`
+	// PolicyResults says of each check of a policy whether the plan keeps it. Nothing is there without a policy.
+	PolicyResults []schema.PolicyResult `json:"policy_results,omitempty"`
+	Summary       Summary               `json:"summary"`
 }
 
 // ResourceChange is what happens to one object.
@@ -53,9 +55,11 @@ type ResourceChange struct {
 
 // ValueChange is an object before and after. A sensitive value is null, and true in the map beside it.
 type ValueChange struct {
-	Actions         []string        `json:"actions"`
-	Before          json.RawMessage `json:"before"`
-	After           json.RawMessage `json:"after"`
+	Actions []string        `json:"actions"`
+	Before  json.RawMessage `json:"before"`
+	After   json.RawMessage `json:"after"`
+	// Effective is After with defaults in place. What is sensitive of the one is of the other.
+	Effective       json.RawMessage `json:"effective"`
 	BeforeSensitive map[string]bool `json:"before_sensitive"`
 	AfterSensitive  map[string]bool `json:"after_sensitive"`
 	// ReplacePaths lead to what cannot be changed in place.

@@ -18,6 +18,11 @@ func JSON(p *Plan, version string, diagnostics []schema.Diagnostic) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
+	return d.Encode()
+}
+
+// Encode returns the document as JSON, indented and with a line feed.
+func (d *Document) Encode() ([]byte, error) {
 	out := &bytes.Buffer{}
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
@@ -120,6 +125,9 @@ func describe(c *Change, mode Mode) (ResourceChange, error) {
 	if v.After, v.AfterSensitive, err = c.show(after); err != nil {
 		return rc, err
 	}
+	if v.Effective, err = showEffective(c.Kind, after, v.AfterSensitive); err != nil {
+		return rc, err
+	}
 	if c.Import {
 		id := c.Addr
 		if c.Was.Kind != "" {
@@ -212,6 +220,15 @@ func ShowValue(k *schema.Kind, v cty.Value, conceals func(name string) bool) (js
 	}
 	shown, err := json.Marshal(fields)
 	return shown, sensitive, err
+}
+
+// showEffective encodes a value with the defaults of its kind, without what is sensitive of it.
+func showEffective(k *schema.Kind, v cty.Value, sensitive map[string]bool) (json.RawMessage, error) {
+	if v != cty.NilVal {
+		v, _ = k.Complete(v) // what is planned was checked before
+	}
+	shown, _, err := ShowValue(k, v, func(name string) bool { return sensitive[name] })
+	return shown, err
 }
 
 func liveChanges(findings []Finding, addresses map[schema.Addr]string) []LiveChange {
