@@ -66,7 +66,7 @@ func TestPolicyExample(t *testing.T) {
 
 	// Away from data, the way back is kept too.
 	i.expect(t, 0, []string{"Policy: 5 checks: 5 passed.", "Apply complete: 0 added, 1 changed,"}, "apply", "--auto-approve", "--policy", "policies", "--var", "ana=ana@acme.test")
-	i.writeFile(t, "frozen/freeze.qodpolicy.hcl", "check \"nothing changes this week\" {\n  assert {\n    condition     = plan.summary.change == 0\n"+
+	i.writeFile(t, "frozen/freeze.qodpolicy.hcl", "check \"nothing changes this week\" {\n  assert {\n    condition     = plan.summary.destroy == 0\n"+
 		"    error_message = \"It is a quiet week.\"\n  }\n}\n")
 	i.expect(t, 1, append(refused, "It is a quiet week."), "rollback", "1", "--auto-approve", "--policy", "frozen")
 	i.expect(t, 0, []string{"Destroy complete"}, "destroy", "--auto-approve")
