@@ -6,6 +6,7 @@ CACHE  := $(CURDIR)/.cache
 VENV   := $(CACHE)/venv
 PYTHON := $(VENV)/bin/python
 EXT    := $(CACHE)/extensions
+TOOLS  := $(CACHE)/tools
 DUCKDB := 1.5.5
 JDBC   := $(CACHE)/flight-sql-jdbc-driver-18.3.0.jar
 TAGS   := duckdb_arrow
@@ -53,7 +54,7 @@ SOLITARY := ./engine/config ./test/matrix
 PURE      = $(filter-out $(shell $(GO) list -tags $(TAGS) $(LINKED) $(SOLITARY)),$(shell $(GO) list -tags $(TAGS) ./...))
 
 .PHONY: test
-test: export PATH := $(VENV)/bin:$(PATH)
+test: export PATH := $(TOOLS):$(VENV)/bin:$(PATH)
 test: export QOD_TEST_EXTENSION_DIR := $(EXT)
 test: export QOD_TEST_PYTHON := $(PYTHON)
 test: export QOD_TEST_JDBC := $(JDBC)
@@ -106,7 +107,7 @@ $(VENV)/.done:
 	@mkdir -p $(CACHE) && python3 -m venv $(VENV) && touch $@
 
 .PHONY: clients
-clients: $(VENV)/.clients $(JDBC)
+clients: $(VENV)/.clients $(JDBC) $(TOOLS)/jq
 
 $(VENV)/.clients: test/clients/requirements.txt | $(VENV)/.done
 	@$(VENV)/bin/pip install -q -r test/clients/requirements.txt && touch $@
@@ -114,6 +115,9 @@ $(VENV)/.clients: test/clients/requirements.txt | $(VENV)/.done
 $(JDBC):
 	@mkdir -p $(CACHE)
 	@mvn -q dependency:copy -Dartifact=org.apache.arrow:flight-sql-jdbc-driver:18.3.0 -DoutputDirectory=$(CACHE)
+
+$(TOOLS)/jq:
+	@GOBIN=$(TOOLS) $(GO) install github.com/itchyny/gojq/cmd/gojq@v0.12.17 && mv $(TOOLS)/gojq $@
 
 $(CACHE)/staticcheck:
 	@GOBIN=$(CACHE) $(GO) install honnef.co/go/tools/cmd/staticcheck@v0.8.2
