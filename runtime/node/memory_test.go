@@ -166,6 +166,21 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// lookPurged looks at the memory of a moment, and again after a purge that brings nothing, which only the first look
+// above the limit asks for.
+func lookPurged(t *testing.T, w *memoryWatch, now time.Time, resident int64) verdict {
+	t.Helper()
+	first := resident > w.limit && w.before <= w.limit
+	v := w.look(now, resident)
+	if v.purge != first || first && (v.ended != nil || v.outgrown) {
+		t.Errorf("at %d MiB the first look above the limit says %+v", resident>>20, v)
+	}
+	if v.purge {
+		v = w.look(now, resident)
+	}
+	return v
+}
+
 func TestMemoryWatch(t *testing.T) {
 	b := boundsOf(1 << 30)
 	r := newRunning()
@@ -181,14 +196,7 @@ func TestMemoryWatch(t *testing.T) {
 	look := func(after time.Duration, resident int64, want string, outgrown bool) verdict {
 		t.Helper()
 		now = now.Add(after)
-		first := resident > b.limit && w.before <= b.limit
-		v := w.look(now, resident)
-		if v.purge != first || first && (v.ended != nil || v.outgrown) {
-			t.Errorf("at %d MiB the first look above the limit says %+v", resident>>20, v)
-		}
-		if v.purge {
-			v = w.look(now, resident)
-		}
+		v := lookPurged(t, &w, now, resident)
 		got := ""
 		if v.ended != nil {
 			got = v.ended.ids[0]
