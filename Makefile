@@ -23,15 +23,18 @@ help: ## say what each target does
 build: ## build bin/qod
 	$(GO) build -tags $(TAGS) -trimpath -o bin/qod ./cmd/qod
 
-# Terraform takes providers from a directory of this form, beside registries: docs/terraform.md.
+# Terraform takes providers from a directory of this form, beside registries, and so does OpenTofu, below the name of its own:
+# docs/terraform.md.
 PROVIDER_VERSION ?= 0.1.0
 PLATFORM := $(shell $(GO) env GOOS)_$(shell $(GO) env GOARCH)
 PLUGINS  ?= $(HOME)/.terraform.d/plugins
-PROVIDER := $(PLUGINS)/registry.terraform.io/qod-io/qod/$(PROVIDER_VERSION)/$(PLATFORM)/terraform-provider-qod_v$(PROVIDER_VERSION)
+PLUGIN   := qod-io/qod/$(PROVIDER_VERSION)/$(PLATFORM)/terraform-provider-qod_v$(PROVIDER_VERSION)
+PROVIDER := $(PLUGINS)/registry.terraform.io/$(PLUGIN)
 
 .PHONY: install-provider
-install-provider: ## build the Terraform provider into PLUGINS, where terraform init finds it without a registry
+install-provider: ## build the Terraform provider into PLUGINS, where the init of Terraform and OpenTofu finds it without a registry
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(PROVIDER_VERSION)" -o "$(PROVIDER)" ./provider/terraform-provider-qod
+	@mkdir -p "$(dir $(PLUGINS)/registry.opentofu.org/$(PLUGIN))" && ln -f "$(PROVIDER)" "$(PLUGINS)/registry.opentofu.org/$(PLUGIN)"
 	@echo "$(PROVIDER)"
 
 .PHONY: quickstart
@@ -54,16 +57,25 @@ SOLITARY := ./engine/config ./test/matrix
 PURE      = $(filter-out $(shell $(GO) list -tags $(TAGS) $(LINKED) $(SOLITARY)),$(shell $(GO) list -tags $(TAGS) ./...))
 
 .PHONY: test
-test: export PATH := $(TOOLS):$(VENV)/bin:$(PATH)
-test: export QOD_TEST_EXTENSION_DIR := $(EXT)
-test: export QOD_TEST_PYTHON := $(PYTHON)
-test: export QOD_TEST_JDBC := $(JDBC)
-test: export QOD_TEST_BINARY := $(CURDIR)/bin/qod
+test test-tofu: export PATH := $(TOOLS):$(VENV)/bin:$(PATH)
+test test-tofu: export QOD_TEST_EXTENSION_DIR := $(EXT)
+test test-tofu: export QOD_TEST_PYTHON := $(PYTHON)
+test test-tofu: export QOD_TEST_JDBC := $(JDBC)
+test test-tofu: export QOD_TEST_BINARY := $(CURDIR)/bin/qod
 test: build extensions clients lint ## fetch what tests need and run all of them
 	$(GO) test -race -tags $(TAGS) -timeout 15m -p 1 $(PURE)
 	$(GO) test -race -tags $(TAGS) -run Objects ./engine/config
 	$(GO) test -tags $(TAGS) -timeout 25m -p 1 $(SOLITARY) $(LINKED)
 	@$(MAKE) --no-print-directory fuzz
+
+# Compiling OpenTofu takes minutes, and `make test` does without. TOFU may name another one.
+TOFU ?= $(CACHE)/tofu
+
+.PHONY: test-tofu
+test-tofu: export QOD_TEST_TOFU := $(TOFU)
+test-tofu: build extensions $(TOFU) ## build OpenTofu, and run all tests that run Terraform with it instead
+	$(GO) test -tags $(TAGS) -count 1 ./provider
+	$(GO) test -tags $(TAGS) -count 1 -timeout 15m -run Terraform ./test
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME
@@ -118,6 +130,10 @@ $(JDBC):
 
 $(TOOLS)/jq:
 	@GOBIN=$(TOOLS) $(GO) install github.com/itchyny/gojq/cmd/gojq@v0.12.17 && mv $(TOOLS)/gojq $@
+
+$(CACHE)/tofu: test/tofu/go.mod test/tofu/go.sum
+	@mkdir -p $(CACHE)
+	CGO_ENABLED=0 $(GO) build -C test/tofu -trimpath -ldflags "-s -w" -o $@ github.com/opentofu/opentofu/cmd/tofu
 
 $(CACHE)/staticcheck:
 	@GOBIN=$(CACHE) $(GO) install honnef.co/go/tools/cmd/staticcheck@v0.8.2

@@ -243,7 +243,7 @@ func TestPipeline(t *testing.T) {
 	step := func(want int, name string) string {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), "sh", "pipeline.sh", name)
-		cmd.Dir, cmd.Env = w.Dir, append(w.Env, "TF_VAR_ana_password=example-s3cret")
+		cmd.Dir, cmd.Env = w.Dir, append(w.Env, "TF_VAR_ana_password=example-s3cret", "TERRAFORM="+w.Program)
 		out, err := cmd.CombinedOutput()
 		if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != want {
 			t.Fatalf("%s ended with %v, want %d:\n%s", name, err, want, out)

@@ -1,4 +1,4 @@
-// Package terraform runs the real Terraform with the provider of this tree, for tests.
+// Package terraform runs the real Terraform, or OpenTofu, with the provider of this tree, for tests.
 package terraform
 
 import (
@@ -18,8 +18,29 @@ import (
 	"github.com/qod-io/qod/runtime/client"
 )
 
-// address is what configurations call the provider.
-const address = "registry.terraform.io/qod-io/qod"
+// addresses are what "qod-io/qod" stands for in a configuration: to Terraform, and to OpenTofu.
+func addresses() []string {
+	return []string{"registry.terraform.io/qod-io/qod", "registry.opentofu.org/qod-io/qod"}
+}
+
+// tofu names the variable with the path of the OpenTofu that all runs use in place of Terraform.
+const tofu = "QOD_TEST_TOFU"
+
+// program returns the path of what to run.
+func program(t *testing.T) string {
+	t.Helper()
+	if path := os.Getenv(tofu); path != "" {
+		if _, err := exec.LookPath(path); err != nil {
+			t.Fatalf("%s: %v", tofu, err)
+		}
+		return path
+	}
+	path, err := exec.LookPath("terraform")
+	if err != nil {
+		t.Skip("terraform is not installed")
+	}
+	return path
+}
 
 // built is the directory of the provider's binary, which is made once.
 var built = sync.OnceValues(build)
@@ -53,7 +74,7 @@ func Provider(t *testing.T) string {
 	return dir
 }
 
-// Workspace is a directory in which the real Terraform runs.
+// Workspace is a directory in which the real Terraform or OpenTofu runs.
 type Workspace struct {
 	Dir     string
 	Program string
@@ -74,16 +95,15 @@ terraform {
 // New has Terraform use the provider that was built, without init.
 func New(t *testing.T, server, token string) *Workspace {
 	t.Helper()
-	program, err := exec.LookPath("terraform")
-	if err != nil {
-		t.Skip("terraform is not installed")
-	}
-	dir := Provider(t)
+	run, dir := program(t), Provider(t)
 	t.Parallel() // Terraform mostly waits for its processes to start
-	w := &Workspace{Dir: t.TempDir(), Program: program}
+	w := &Workspace{Dir: t.TempDir(), Program: run}
 	rc := filepath.Join(w.Dir, "terraform.rc")
-	overrides := fmt.Sprintf("disable_checkpoint = true\nprovider_installation {\n  dev_overrides {\n    %q = %q\n  }\n  direct {}\n}\n",
-		address, dir)
+	overrides := "disable_checkpoint = true\nprovider_installation {\n  dev_overrides {\n"
+	for _, address := range addresses() {
+		overrides += fmt.Sprintf("    %q = %q\n", address, dir)
+	}
+	overrides += "  }\n  direct {}\n}\n"
 	if err := os.WriteFile(rc, []byte(overrides), 0o600); err != nil {
 		t.Fatal(err)
 	}
