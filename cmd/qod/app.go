@@ -77,7 +77,7 @@ func groups(a *app) []group {
 			newShow(a), newAccess(a), newOutput(a), newState(a), newHistory(a), newDiff(a), newRollback(a),
 		}},
 		{"Let programs in, and see who came", []*cobra.Command{newToken(a), newSession(a), newAudit(a)}},
-		{"Run it", []*cobra.Command{newServe(a), newStatus(a), newSQL(a), newLoad(a), newDown(a), newNode(a)}},
+		{"Run it", []*cobra.Command{newServe(a), newStatus(a), newRestart(a), newSQL(a), newLoad(a), newDown(a), newNode(a)}},
 		{"Other", []*cobra.Command{newConfig(a), newVersion(a)}},
 	}
 }

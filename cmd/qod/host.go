@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/qod-io/qod/engine/catalog"
 	"github.com/qod-io/qod/engine/store"
@@ -97,6 +98,9 @@ func (w *world) spec(snap *store.Snapshot, pool store.Object, role backend.Role)
 			Host: lake.Host, Port: lake.Port, Database: lake.Database, User: lake.User, Password: lake.Password,
 			PasswordPrint: w.sealer.Fingerprint(store.SecretKey{Object: db.ID, Attr: catalog.PasswordAttr}, []byte(lake.Password)),
 		},
+	}
+	if at := pool.Status.Restart.At; !at.IsZero() {
+		out.Restart = at.Format(time.RFC3339Nano)
 	}
 	for _, o := range []store.Object{pool, db} {
 		out.Sensitive = append(out.Sensitive, o.Sensitive...)

@@ -95,8 +95,7 @@ func addApplyFlags(cmd *cobra.Command) *applyFlags {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.approve, "auto-approve", false, "do not ask")
 	flags.IntVar(&f.parallelism, "parallelism", 10, "make or remove up to `N` databases at the same time")
-	flags.DurationVar(&f.lockTimeout, "lock-timeout", 2*time.Minute,
-		"wait no longer than this `DURATION` for another process that acts here and finishes nothing")
+	flags.DurationVar(&f.lockTimeout, "lock-timeout", lockTimeout, lockTimeoutUsage)
 	return f
 }
 
@@ -113,6 +112,12 @@ func (f *applyFlags) options(word string) (applyOptions, error) {
 // carriesOut reports whether a flag says how a plan is carried out or told, and not what is planned.
 func carriesOut(name string) bool {
 	cmd := &cobra.Command{}
+// How long another process that acts is waited for, and how help says so.
+const (
+	lockTimeout      = 2 * time.Minute
+	lockTimeoutUsage = "wait no longer than this `DURATION` for another process that acts here and finishes nothing"
+)
+
 	addApplyFlags(cmd)
 	return cmd.Flags().Lookup(name) != nil || name == adoptFlag || name == compactFlag
 }

@@ -72,12 +72,21 @@ const (
 	Deleting Phase = "deleting"
 )
 
-// Status is what was observed of an object's outside. Kinds without one have the zero Status.
+// Status is what was observed of an object's outside, and asked of it. Kinds without one have the zero Status.
 type Status struct {
 	Phase      Phase  `json:"phase,omitempty"`
 	Reason     string `json:"reason,omitempty"`     // CamelCase, for programs
 	Message    string `json:"message,omitempty"`    // a sentence, for people
 	Generation int64  `json:"generation,omitempty"` // the generation that was observed
+	// Restart is the last request to replace the object's nodes.
+	Restart Restart `json:"restart,omitzero"`
+}
+
+// Restart is a request to replace all nodes that run by then. It stays: nodes that were started before are outdated,
+// however often that is looked at, and by whom.
+type Restart struct {
+	ID string    `json:"id"` // made by who asks, so that a request which is repeated is one
+	At time.Time `json:"at"`
 }
 
 // SecretKey names a secret.

@@ -18,6 +18,7 @@ const (
 	actionLockout = "auth.lockout"
 	actionChange  = "rest.change"
 	actionRefused = "rest.refused" // of a request that would have changed something
+	actionRestart = "pool.restart"
 )
 
 // event is one that the caller causes.

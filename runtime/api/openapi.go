@@ -28,6 +28,9 @@ func OpenAPI(version string) ([]byte, error) {
 			continue
 		}
 		for _, k := range kinds() {
+			if r.kinds != nil && !r.kinds(k) {
+				continue
+			}
 			for _, path := range pathsOf(r.path, k) {
 				d.add(r, path, k)
 			}
@@ -65,7 +68,7 @@ func ref(name string) obj { return obj{"$ref": "#/components/schemas/" + name} }
 // pathsOf lists the paths of a kind. Objects that may be without the outer part of their key have two.
 func pathsOf(path string, k *schema.Kind) []string {
 	path = strings.Replace(path, "{kind}", k.Name, 1)
-	rest, keyed := strings.CutSuffix(path, "{key...}")
+	rest, after, keyed := strings.Cut(path, "{key...}")
 	if !keyed {
 		return []string{path}
 	}
@@ -73,9 +76,9 @@ func pathsOf(path string, k *schema.Kind) []string {
 	for _, part := range k.Key {
 		parts = append(parts, "{"+strings.ReplaceAll(part, "|", "_or_")+"}")
 	}
-	out := []string{rest + strings.Join(parts, "/")}
+	out := []string{rest + strings.Join(parts, "/") + after}
 	if a, ok := k.Attr(k.Key[0]); ok && a.Mode == schema.Optional {
-		out = append(out, rest+strings.Join(parts[1:], "/"))
+		out = append(out, rest+strings.Join(parts[1:], "/")+after)
 	}
 	return out
 }
@@ -177,7 +180,7 @@ func (d describer) parameters(r route, path string, k *schema.Kind) []obj {
 		required := r.method == http.MethodDelete && p.name == "stack"
 		out = append(out, obj{"name": p.name, "in": "query", "required": required, "schema": s, "description": p.doc})
 	}
-	if k != nil && r.changes {
+	if k != nil && r.changes && r.method != http.MethodPost {
 		out = append(out, obj{
 			"name": "If-Match", "in": "header", "schema": obj{"type": "string"}, "description": "The ETag of the object that was seen.",
 		})

@@ -84,6 +84,9 @@ func common() obj {
 		"rollback": fields(obj{
 			"revision": obj{"type": "integer", "minimum": 1}, "stack": stackSchema(), "dry_run": flag("Only plan."),
 		}, "revision", "stack"),
+		"restart": obj{"type": "object", "additionalProperties": false, "properties": obj{
+			"id": choice("A uuid that the client makes, so that a request which it repeats is one. Default: a new one."),
+		}},
 		"login": fields(obj{"user": text("A name, or TENANT/NAME."), "tenant": obj{"type": []string{"string", "null"}}, "password": text("Or a token.")},
 			"user", "password"),
 		"bearer": fields(obj{"token": text("A bearer."), "expires": moment("When it expires.")}),

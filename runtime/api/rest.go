@@ -184,8 +184,9 @@ func shorten(text string) string {
 
 // route is a method of a path, and what answers it.
 type route struct {
-	method, path string // parts in braces are open; {kind} and {key...} are of the kinds
-	name         string // the operation, for OpenAPI
+	method, path string                  // parts in braces are open; {kind} and {key...} are of the kinds
+	kinds        func(*schema.Kind) bool // of those with {kind}; nil: all
+	name         string                  // the operation, for OpenAPI
 	doc          string
 	open         bool // to everybody
 	system       bool // to system administrators only; others see nothing there
@@ -202,12 +203,14 @@ func (c *call) find() *failure {
 		return notFound()
 	}
 	var methods []string
+	path := "" // of the first route that matches: no other path counts then
 	for i := range c.rest.routes {
 		r := &c.rest.routes[i]
 		kind, params, ok := r.match(parts)
-		if !ok {
+		if !ok || path != "" && r.path != path {
 			continue
 		}
+		path = r.path
 		if r.method == c.Method {
 			c.route, c.kind, c.params = r, kind, params
 			return nil
@@ -227,6 +230,17 @@ func (c *call) Header() http.Header { return c.ResponseWriter.Header() }
 
 func (r *route) match(parts []string) (kind *schema.Kind, params []string, ok bool) {
 	want := strings.Split(strings.Trim(r.path, "/"), "/")
+	if before, after, ok := strings.Cut(r.path, "{key...}/"); ok { // what follows may also be the name of an object
+		rest := len(parts) - 1
+		if rest < 0 || parts[rest] != after {
+			return nil, nil, false
+		}
+		key := route{path: before + "{key...}", kinds: r.kinds}
+		if kind, params, ok = key.match(parts[:rest]); ok {
+			_, ok = keyOf(kind, params)
+		}
+		return kind, params, ok
+	}
 	for i, w := range want {
 		switch {
 		case w == "{key...}":
@@ -234,7 +248,7 @@ func (r *route) match(parts []string) (kind *schema.Kind, params []string, ok bo
 		case i >= len(parts):
 			return nil, nil, false
 		case w == "{kind}":
-			if kind, ok = schema.Lookup(parts[i]); !ok {
+			if kind, ok = schema.Lookup(parts[i]); !ok || r.kinds != nil && !r.kinds(kind) {
 				return nil, nil, false
 			}
 		case strings.HasPrefix(w, "{"):

@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 
+	"github.com/qod-io/qod/engine"
 	"github.com/qod-io/qod/schema"
 )
 
@@ -14,7 +15,7 @@ type parameter struct {
 
 func limit(doc string, most int) parameter { return parameter{name: "limit", doc: doc, number: most} }
 
-// table lists all routes. Of two that match a path the first counts.
+// table lists all routes. Of two paths that match the first counts.
 func (a *REST) table() []route {
 	return append(a.fixed(), []route{
 		{
@@ -25,6 +26,11 @@ func (a *REST) table() []route {
 				{name: "name", doc: "Only objects of this name."}, limit("The most items of a page. Default: 100.", maxPage),
 				{name: "after", doc: "Go on after the page with this `next`."},
 			},
+		},
+		{
+			method: http.MethodPost, path: "{kind}/{key...}/restart", kinds: engine.Runs, name: "restart", changes: true, body: "restart",
+			answer: "object", run: (*call).restart,
+			doc: "Have all nodes of an object replaced, one after the other: a new one takes over before an old one drains. It is ready once that is done.",
 		},
 		{method: http.MethodGet, path: "{kind}/{key...}", name: "get", doc: "Get an object.", answer: "object", run: (*call).get},
 		{

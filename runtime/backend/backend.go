@@ -43,6 +43,8 @@ type Spec struct {
 	MemoryBytes  int64  `json:"memoryBytes"`
 	Threads      int    `json:"threads"`
 	ExtensionDir string `json:"extensionDir"` // holds v1.5.5/<platform>/*.duckdb_extension
+	// Restart says since when nodes are new enough, where that was ever asked for.
+	Restart string `json:"restart,omitempty"`
 	// Live settings reach a running node by its configure action and are not part of the hash.
 	Live Live `json:"-"`
 	// Sensitive are attributes whose values must not be shown.

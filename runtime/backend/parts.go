@@ -36,6 +36,9 @@ func (s Spec) Parts() Parts {
 		"Postgres role":         {Value: l.User},
 		"password for Postgres": {Value: l.PasswordPrint, Sensitive: true},
 	}
+	if s.Restart != "" {
+		parts["restart"] = Part{Value: s.Restart}
+	}
 	for _, name := range s.Sensitive {
 		if part, ok := parts[name]; ok {
 			part.Sensitive = true

@@ -46,6 +46,7 @@ func TestUntil(t *testing.T) {
 		"two":       {func(s *Spec) { s.MemoryBytes, s.Threads = 1000, 2 }, `memory: "1GiB" -> "1000B", threads: "1" -> "2"`},
 		"password":  {func(s *Spec) { s.Lake.PasswordPrint = "print-2" }, "password for Postgres"},
 		"sensitive": {func(s *Spec) { s.Threads, s.Sensitive = 2, []string{"threads", "display_name"} }, "threads"},
+		"restart":   {func(s *Spec) { s.Restart = "2026-01-31T08:00:00Z" }, `restart: "" -> "2026-01-31T08:00:00Z"`},
 		"nothing":   {func(*Spec) {}, "another version of qod started it, in another way"},
 	} {
 		is := was

@@ -74,6 +74,15 @@ func (c *Client) ByID(ctx context.Context, id string) (Object, error) {
 	return o, err
 }
 
+// Restart has all nodes of the object at an address replaced, and returns the object, which is ready again once they are.
+// The id is a uuid of the request: the same one twice is one request.
+func (c *Client) Restart(ctx context.Context, a schema.Addr, id string) (Object, error) {
+	var o Object
+	body := map[string]string{"id": id}
+	err := c.do(ctx, call{method: http.MethodPost, path: pathOf(a) + "/restart", body: body, repeatable: true}, &o)
+	return o, err
+}
+
 // Filter chooses among the objects of a kind. What is empty does not count.
 type Filter struct{ Tenant, Stack, Name string }
 

@@ -59,6 +59,18 @@ func status(f *fixture) {
 	if got := f.object(db).Status; got != (store.Status{Phase: store.Ready}) {
 		f.Errorf("status is %+v", got)
 	}
+	asked := store.Status{Restart: store.Restart{ID: uuid.NewString(), At: store.Stamp(time.Now())}}
+	if err := set(db.ID, asked, nil); err != nil {
+		f.Fatal(err)
+	}
+	before = f.snapshot()
+	if err := set(db.ID, asked, nil); err != nil {
+		f.Fatal(err)
+	}
+	f.same(before, f.snapshot())
+	if got := f.object(db).Status; got != asked {
+		f.Errorf("status is %+v, want %+v", got, asked)
+	}
 }
 
 func watch(f *fixture) {
