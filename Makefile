@@ -62,7 +62,8 @@ test test-tofu: export QOD_TEST_EXTENSION_DIR := $(EXT)
 test test-tofu: export QOD_TEST_PYTHON := $(PYTHON)
 test test-tofu: export QOD_TEST_JDBC := $(JDBC)
 test test-tofu: export QOD_TEST_BINARY := $(CURDIR)/bin/qod
-test: build extensions clients lint ## fetch what tests need and run all of them
+test test-tofu docs: export QOD_TEST_TFPLUGINDOCS := $(CACHE)/tfplugindocs
+test: build extensions clients lint $(CACHE)/tfplugindocs ## fetch what tests need and run all of them
 	$(GO) test -race -tags $(TAGS) -timeout 15m -p 1 $(PURE)
 	$(GO) test -race -tags $(TAGS) -run Objects ./engine/config
 	$(GO) test -tags $(TAGS) -timeout 25m -p 1 $(SOLITARY) $(LINKED)
@@ -73,7 +74,7 @@ TOFU ?= $(CACHE)/tofu
 
 .PHONY: test-tofu
 test-tofu: export QOD_TEST_TOFU := $(TOFU)
-test-tofu: build extensions $(TOFU) ## build OpenTofu, and run all tests that run Terraform with it instead
+test-tofu: build extensions $(CACHE)/tfplugindocs $(TOFU) ## build OpenTofu, and run all tests that run Terraform with it instead
 	$(GO) test -tags $(TAGS) -count 1 ./provider
 	$(GO) test -tags $(TAGS) -count 1 -timeout 15m -run Terraform ./test
 
@@ -88,7 +89,7 @@ lint: $(CACHE)/staticcheck ## gofmt, go vet and staticcheck
 	$(CACHE)/staticcheck -tags $(TAGS) ./...
 
 .PHONY: docs
-docs: ## write the derived files: references of kinds, settings, commands and the provider, JSON Schema, OpenAPI, the example of a plan
+docs: $(CACHE)/tfplugindocs ## write the derived files: references of kinds, settings, commands and the provider, JSON Schema, OpenAPI, the example of a plan
 	$(GO) test -tags $(TAGS) ./schema ./engine/plan ./runtime/api ./cmd/qod ./provider -run Current -count 1 -update
 
 .PHONY: bench
@@ -130,6 +131,9 @@ $(JDBC):
 
 $(TOOLS)/jq:
 	@GOBIN=$(TOOLS) $(GO) install github.com/itchyny/gojq/cmd/gojq@v0.12.17 && mv $(TOOLS)/gojq $@
+
+$(CACHE)/tfplugindocs:
+	@GOBIN=$(CACHE) $(GO) install github.com/hashicorp/terraform-plugin-docs/cmd/tfplugindocs@v0.25.0
 
 $(CACHE)/tofu: test/tofu/go.mod test/tofu/go.sum
 	@mkdir -p $(CACHE)

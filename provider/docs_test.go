@@ -1,9 +1,8 @@
 package provider
 
 import (
-	"cmp"
+	"encoding/json"
 	"flag"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -27,24 +26,44 @@ import (
 
 var update = flag.Bool("update", false, "write the derived files")
 
-// The pages of docs/terraform are what the provider tells Terraform of itself, in the layout that registries read.
+// pluginDocs names the variable with the path of tfplugindocs, which make builds.
+const pluginDocs = "QOD_TEST_TFPLUGINDOCS"
+
+// The pages of docs/terraform are what tfplugindocs makes of what the provider tells Terraform of itself. The schemas are
+// handed to it, since a Terraform before 1.14 knows of no actions and no lists.
 func TestDocsAreCurrent(t *testing.T) {
+	program := os.Getenv(pluginDocs)
+	switch {
+	case program == "" && os.Getenv("CI") != "":
+		t.Fatalf("%s names no tfplugindocs", pluginDocs)
+	case program == "":
+		t.Skipf("%s names no tfplugindocs: make docs has one", pluginDocs)
+	}
+	root := sources(t)
+	for _, verb := range []string{"generate", "validate"} {
+		cmd := exec.CommandContext(t.Context(), program, verb, "--provider-dir="+root, "--provider-name="+typeName,
+			"--providers-schema="+filepath.Join(root, "schema.json"))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("tfplugindocs %s: %v\n%s", verb, err, out)
+		}
+	}
 	const dir = "../docs/terraform"
-	want := pages(t)
 	if *update {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
 		}
-		for name, text := range want {
-			file := filepath.Join(dir, name)
-			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+		if err := os.CopyFS(dir, os.DirFS(filepath.Join(root, "docs"))); err != nil {
+			t.Fatal(err)
 		}
 	}
+	if diff := gocmp.Diff(files(t, dir), files(t, filepath.Join(root, "docs"))); diff != "" {
+		t.Errorf("docs/terraform differs (-files +provider); run: make docs\n%s", diff)
+	}
+}
+
+// files returns what is in a directory, by name.
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
 	have := map[string]string{}
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -57,13 +76,12 @@ func TestDocsAreCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := gocmp.Diff(have, want); diff != "" {
-		t.Errorf("docs/terraform differs (-files +provider); run: make docs\n%s", diff)
-	}
+	return have
 }
 
-// pages returns every page by its file.
-func pages(t *testing.T) map[string]string {
+// sources writes what tfplugindocs reads, and returns where: the schemas as `terraform providers schema -json` does, and
+// examples in the layout that it wants.
+func sources(t *testing.T) string {
 	t.Helper()
 	server, err := providerserver.NewProtocol6WithError(New("test")())()
 	if err != nil {
@@ -73,84 +91,86 @@ func pages(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	example, err := os.ReadFile("../examples/terraform/main.tf")
+	actions := map[string]object{}
+	for name, s := range all.ActionSchemas {
+		actions[name] = schemaJSON(s.Schema)
+	}
+	functions := map[string]object{}
+	for name, f := range all.Functions {
+		params := []object{}
+		for _, p := range f.Parameters {
+			params = append(params, object{"name": p.Name, "description": p.Description, "type": p.Type})
+		}
+		functions[name] = object{"description": f.Description, "summary": f.Summary, "return_type": f.Return.Type, "parameters": params}
+	}
+	raw, err := json.Marshal(object{"format_version": "1.0", "provider_schemas": object{"registry.terraform.io/hashicorp/" + typeName: object{
+		"provider": schemaJSON(all.Provider), "resource_schemas": schemasJSON(all.ResourceSchemas),
+		"data_source_schemas": schemasJSON(all.DataSourceSchemas), "ephemeral_resource_schemas": schemasJSON(all.EphemeralResourceSchemas),
+		"list_resource_schemas": schemasJSON(all.ListResourceSchemas), "action_schemas": actions, "functions": functions,
+	}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := map[string]string{"index.md": page("qod provider", all.Provider, "## Example\n\n"+fenced(string(example)))}
-	for name, s := range all.ResourceSchemas {
-		k, _ := schema.Lookup(strings.TrimPrefix(name, typeName+"_"))
-		resource, imported, _ := strings.Cut(exampleOf(t, k), "import {")
-		more := "## Example\n\n" + fenced(resource) + "\n## Import\n\n" + fenced("import {"+imported)
-		out["resources/"+k.Name+".md"] = page(name, s, more)
-	}
-	for name, s := range all.DataSourceSchemas {
-		out["data-sources/"+strings.TrimPrefix(name, typeName+"_")+".md"] = page(name+" (data source)", s, "")
-	}
-	for name, s := range all.ListResourceSchemas {
-		out["list-resources/"+strings.TrimPrefix(name, typeName+"_")+".md"] = page(name+" (list, Terraform 1.14)", s, "")
-	}
-	for name, s := range all.EphemeralResourceSchemas {
-		out["ephemeral-resources/"+strings.TrimPrefix(name, typeName+"_")+".md"] = page(name+" (ephemeral, Terraform 1.10)", s, "")
-	}
-	for name, f := range all.Functions {
-		text := fmt.Sprintf("# %s (function)\n\n%s\n\n## Arguments\n\n", name, f.Description)
-		for _, p := range f.Parameters {
-			text += fmt.Sprintf("- `%s` (%s): %s\n", p.Name, typeWords(p.Type), p.Description)
+	texts := map[string]string{"schema.json": string(raw)}
+	for k, v := range map[string]string{"provider/provider.tf": "main.tf", "actions/qod_pool_restart/action.tf": "actions/pool_restart.tf"} {
+		example, err := os.ReadFile(filepath.Join("../examples/terraform", v))
+		if err != nil {
+			t.Fatal(err)
 		}
-		out["functions/"+name+".md"] = text
+		texts["examples/"+k] = string(example)
+	}
+	for _, k := range schema.Kinds() {
+		resource, imported, _ := strings.Cut(exampleOf(t, k), "import {")
+		dir := "examples/resources/" + typeName + "_" + k.Name
+		texts[dir+"/resource.tf"], texts[dir+"/import-by-string-id.tf"] = strings.TrimSpace(resource), "import {"+imported
+	}
+	root := t.TempDir()
+	for name, text := range texts {
+		file := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+// object is a part of a JSON document.
+type object = map[string]any
+
+func schemasJSON(all map[string]*tfprotov6.Schema) map[string]object {
+	out := map[string]object{}
+	for name, s := range all {
+		out[name] = schemaJSON(s)
 	}
 	return out
 }
 
-func fenced(text string) string { return "```terraform\n" + strings.TrimSpace(text) + "\n```\n" }
-
-func page(title string, s *tfprotov6.Schema, more string) string {
-	out := &strings.Builder{}
-	fmt.Fprintf(out, "# %s\n\n%s\n\n%s", title, s.Block.Description, more)
-	if more != "" {
-		out.WriteString("\n")
-	}
-	out.WriteString("## Arguments and attributes\n\n")
-	describe(out, s.Block.Attributes, "")
-	return out.String()
+func schemaJSON(s *tfprotov6.Schema) object {
+	return object{"version": s.Version, "block": object{
+		"attributes": attributesJSON(s.Block.Attributes), "description": s.Block.Description, "description_kind": "markdown",
+	}}
 }
 
-// describe lists attributes: those that are required, those that may be written, and those that are read.
-func describe(out *strings.Builder, attrs []*tfprotov6.SchemaAttribute, indent string) {
-	attrs = slices.Clone(attrs)
-	slices.SortFunc(attrs, func(a, b *tfprotov6.SchemaAttribute) int { return cmp.Or(rank(a)-rank(b), cmp.Compare(a.Name, b.Name)) })
+func attributesJSON(attrs []*tfprotov6.SchemaAttribute) object {
+	out := object{}
 	for _, a := range attrs {
-		words := []string{"read", "required", "optional"}[rank(a)%3]
-		if a.WriteOnly {
-			words += ", write-only: it is kept nowhere in Terraform"
+		one := object{
+			"description": a.Description, "description_kind": "markdown", "required": a.Required, "optional": a.Optional,
+			"computed": a.Computed, "sensitive": a.Sensitive, "write_only": a.WriteOnly,
 		}
-		kind := "object"
 		if a.NestedType == nil {
-			kind = typeWords(a.Type)
-		} else if a.NestedType.Nesting != tfprotov6.SchemaObjectNestingModeSingle {
-			kind = strings.ToLower(a.NestedType.Nesting.String()) + " of objects"
+			one["type"] = a.Type
+		} else {
+			one["nested_type"] = object{
+				"attributes": attributesJSON(a.NestedType.Attributes), "nesting_mode": strings.ToLower(a.NestedType.Nesting.String()),
+			}
 		}
-		fmt.Fprintf(out, "%s- `%s` (%s, %s): %s\n", indent, a.Name, kind, words, a.Description)
-		if a.NestedType != nil {
-			describe(out, a.NestedType.Attributes, indent+"  ")
-		}
+		out[a.Name] = one
 	}
-}
-
-func rank(a *tfprotov6.SchemaAttribute) int {
-	switch {
-	case a.Required:
-		return 1
-	case a.Optional:
-		return 2
-	}
-	return 3
-}
-
-func typeWords(t fmt.Stringer) string {
-	words := strings.ToLower(strings.ReplaceAll(t.String(), "tftypes.", ""))
-	return strings.NewReplacer("[", " of ", "]", "", "bool", "boolean").Replace(words)
+	return out
 }
 
 // exampleOf writes the example of a kind as a resource, with its import.

@@ -32,7 +32,8 @@ type double struct {
 	stuck    string          // why pools never get ready
 	secrets  []string        // all that were ever sent
 	applies  []client.Request
-	moved    []string // what was refused since it had moved on
+	restarts map[string]bool // by id of the request
+	moved    []string        // what was refused since it had moved on
 }
 
 type stored struct {
@@ -46,7 +47,7 @@ const doubleToken = "qod_pat_double"
 
 func newDouble(t *testing.T) *double {
 	t.Helper()
-	d := &double{objects: map[string]*stored{}, tokens: map[string]bool{}}
+	d := &double{objects: map[string]*stored{}, tokens: map[string]bool{}, restarts: map[string]bool{}}
 	server := httptest.NewServer(d)
 	t.Cleanup(server.Close)
 	d.URL = server.URL
@@ -111,6 +112,8 @@ func (d *double) route(r *http.Request) (any, error) {
 			return d.look(o), nil
 		}
 		return nil, refuse(http.StatusNotFound, client.NotFound, "there is no such object", r.URL.Path)
+	case r.Method == http.MethodPost && strings.HasSuffix(rest, "/restart"):
+		return d.restart(schema.Addr{Kind: head, Path: strings.TrimSuffix(rest, "/restart")}, r)
 	case rest != "":
 		if o := d.at(schema.Addr{Kind: head, Path: rest}); o != nil {
 			return d.look(o), nil
@@ -146,6 +149,23 @@ func (d *double) token(r *http.Request, id string) (any, error) {
 	d.tokens[id] = true
 	d.secrets = append(d.secrets, "qod_pat_ephemeral")
 	return client.Token{ID: id, Name: asked.Name, User: asked.User, Expires: asked.Expires, Secret: "qod_pat_ephemeral"}, nil
+}
+
+func (d *double) restart(a schema.Addr, r *http.Request) (any, error) {
+	var asked struct {
+		ID string `json:"id"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+		return nil, refuse(http.StatusBadRequest, client.BadRequest, err.Error(), "")
+	}
+	o := d.at(a)
+	if o == nil {
+		return nil, refuse(http.StatusNotFound, client.NotFound, "there is no "+a.String(), r.URL.Path)
+	}
+	if !d.restarts[asked.ID] {
+		d.restarts[asked.ID], o.looks = true, 0
+	}
+	return d.seen(o), nil
 }
 
 // at returns the live object of that address.

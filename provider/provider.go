@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 
+	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
@@ -43,6 +44,7 @@ var (
 	_ fw.ProviderWithFunctions          = (*provider)(nil)
 	_ fw.ProviderWithEphemeralResources = (*provider)(nil)
 	_ fw.ProviderWithListResources      = (*provider)(nil)
+	_ fw.ProviderWithActions            = (*provider)(nil)
 )
 
 // settings are the provider's block.
@@ -119,7 +121,7 @@ func (p *provider) Configure(ctx context.Context, req fw.ConfigureRequest, resp 
 		return
 	}
 	s := p.session(c, &resp.Diagnostics)
-	resp.ResourceData, resp.DataSourceData, resp.EphemeralResourceData, resp.ListResourceData = s, s, s, s
+	resp.ResourceData, resp.DataSourceData, resp.EphemeralResourceData, resp.ListResourceData, resp.ActionData = s, s, s, s, s
 }
 
 // session connects to nothing. Where the configuration is not known yet the session has no client: plans are then made
@@ -164,6 +166,10 @@ func (p *provider) DataSources(context.Context) []func() datasource.DataSource {
 
 func (p *provider) ListResources(context.Context) []func() list.ListResource {
 	return forKinds(func(k *schema.Kind) list.ListResource { return &kindList{kind: k} })
+}
+
+func (p *provider) Actions(context.Context) []func() action.Action {
+	return []func() action.Action{func() action.Action { return &restart{} }}
 }
 
 func (p *provider) EphemeralResources(context.Context) []func() ephemeral.EphemeralResource {
