@@ -134,6 +134,24 @@ func ParseAddress(s string) (Address, error) {
 	return a, nil
 }
 
+// ParseNamed reads what a person calls something: where a configuration has it, or an object by its kind and key, as in
+// pool.acme/bi. The latter's address is the object's own, as [Addr.Own] has it.
+func ParseNamed(s string) (Address, error) {
+	address, err := ParseAddress(s)
+	if err == nil {
+		return address, nil
+	}
+	name, noName := ParseAddr(s)
+	if noName != nil || !strings.Contains(name.Path, "/") {
+		return Address{}, err
+	}
+	kind, _ := Lookup(name.Kind)
+	if name, err = kind.ParseKey(name.Path); err != nil {
+		return Address{}, err
+	}
+	return name.Own(), nil
+}
+
 // AddressOf reads the address at the start of a traversal, and returns what follows it.
 func AddressOf(t hcl.Traversal) (Address, hcl.Traversal, error) {
 	var a Address

@@ -31,7 +31,7 @@ func TestFlagErrors(t *testing.T) {
 		"apply --auto-approve=perhaps":   `--auto-approve "perhaps": want true or false`,
 		"plan --var memory":              "--var: want NAME=VALUE",
 		"plan --destroy --refresh-only":  "--destroy and --refresh-only exclude each other",
-		"plan --target user.acme/bob":    "user.acme/bob is the name of an object: want its address in the configuration, as in user.LABEL",
+		"plan --target user.acme/bob/x":  `--target: "acme/bob/x" does not name a user: want TENANT/NAME`,
 		"plan --target pool":             `parse address "pool"`,
 		"state lst":                      `qod state has no command "lst". Did you mean "list"?`,
 		"wait --for ever":                `--for "ever": want converged or gone`,

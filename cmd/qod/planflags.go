@@ -66,12 +66,8 @@ func (f *planFlags) options() (planOptions, error) {
 func addresses(flag string, texts []string) ([]schema.Address, error) {
 	var out []schema.Address
 	for _, text := range texts {
-		address, err := schema.ParseAddress(text)
+		address, err := schema.ParseNamed(text)
 		if err != nil {
-			if name, isName := schema.ParseAddr(text); isName == nil && strings.Contains(name.Path, "/") {
-				return nil, fmt.Errorf("--%s: %s is the name of an object: want its address in the configuration, as in %s.LABEL; "+
-					"qod state list --id prints both", flag, text, name.Kind)
-			}
 			return nil, fmt.Errorf("--%s: %w", flag, err)
 		}
 		out = append(out, address)
@@ -112,15 +108,15 @@ func (f *applyFlags) options(word string) (applyOptions, error) {
 // carriesOut reports whether a flag says how a plan is carried out or told, and not what is planned.
 func carriesOut(name string) bool {
 	cmd := &cobra.Command{}
+	addApplyFlags(cmd)
+	return cmd.Flags().Lookup(name) != nil || name == adoptFlag || name == compactFlag
+}
+
 // How long another process that acts is waited for, and how help says so.
 const (
 	lockTimeout      = 2 * time.Minute
 	lockTimeoutUsage = "wait no longer than this `DURATION` for another process that acts here and finishes nothing"
 )
-
-	addApplyFlags(cmd)
-	return cmd.Flags().Lookup(name) != nil || name == adoptFlag || name == compactFlag
-}
 
 const (
 	adoptFlag   = "adopt-stack"

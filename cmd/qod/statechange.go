@@ -16,8 +16,8 @@ func newStateMove(a *app) *cobra.Command {
 		Use:   "mv FROM TO",
 		Short: "Give stored objects another address in the configuration",
 		Long: "mv changes where the configuration has objects, and nothing about the objects: one, all of a block, or all of a\n" +
-			"module. It is for repairs; a moved block in the files does the same for everybody who uses them.\n" +
-			"It is a commit like any other, and in the history.",
+			"module. FROM may also be the name of an object, as in pool.acme/bi. It is for repairs; a moved block in the files does\n" +
+			"the same for everybody who uses them. It is a commit like any other, and in the history.",
 		Example: "  qod state mv pool.bi pool.reports\n  qod state mv 'user.ana' 'user.all[\"ana\"]' --dry-run\n  qod state mv module.eu module.europe",
 		Args:    cobra.ExactArgs(2), ValidArgsFunction: a.completeAddresses(1),
 	}
@@ -53,12 +53,15 @@ func addressOf(objects []store.Object, id string) string {
 
 // move returns writes that put the objects at or in one address at another.
 func move(objects []store.Object, from, to string) ([]store.Write, error) {
-	source, err := schema.ParseAddress(from)
+	source, err := placeNamed(objects, from)
 	if err != nil {
 		return nil, err
 	}
 	target, err := schema.ParseAddress(to)
 	if err != nil {
+		if name, isName := schema.ParseNamed(to); isName == nil {
+			return nil, fmt.Errorf("%s is the name of an object: TO is where the configuration has it then, as in %s.LABEL", to, name.Kind)
+		}
 		return nil, err
 	}
 	switch {
@@ -67,18 +70,14 @@ func move(objects []store.Object, from, to string) ([]store.Write, error) {
 	case source.String() == target.String():
 		return nil, fmt.Errorf("%s is there already", source)
 	}
-	inside, err := chosen(objects, []string{from})
-	if err != nil {
-		return nil, err
-	}
 	moved := map[string]bool{}
 	var writes []store.Write
-	for _, o := range inside {
-		w := rewritten(o)
-		address, err := schema.ParseAddress(o.Address)
-		if err != nil {
-			return nil, err
+	for _, o := range objects {
+		address, err := placeOf(o)
+		if err != nil || !source.Contains(address) {
+			continue
 		}
+		w := rewritten(o)
 		at, ok := address.Rebase(source, target)
 		if !ok {
 			return nil, fmt.Errorf("%s cannot become an address in %s: several would be one; move them one by one", o.Address, target)
@@ -95,6 +94,37 @@ func move(objects []store.Object, from, to string) ([]store.Write, error) {
 		}
 	}
 	return writes, nil
+}
+
+// placeNamed returns where the configuration has what a person names, by that place or as an object by its kind and key.
+func placeNamed(objects []store.Object, name string) (schema.Address, error) {
+	named, err := schema.ParseNamed(name)
+	if err != nil {
+		return named, noObject(objects, name)
+	}
+	var called *store.Object
+	for i := range objects {
+		o := &objects[i]
+		address, err := placeOf(*o)
+		if err == nil && named.Contains(address) {
+			return named, nil
+		}
+		if o.Addr().String() == named.String() {
+			called = o
+		}
+	}
+	if called == nil {
+		return named, noObject(objects, name)
+	}
+	return placeOf(*called)
+}
+
+// placeOf returns where the configuration has an object: under its own name where no block wrote it.
+func placeOf(o store.Object) (schema.Address, error) {
+	if o.Addr().Names(o.Address) {
+		return o.Addr().Own(), nil
+	}
+	return schema.ParseAddress(o.Address)
 }
 
 // rewritten returns a write that leaves an object as it is.

@@ -256,10 +256,17 @@ func (b *builder) problem(of *pair, p Problem) { b.found = append(b.found, found
 
 // addresses lists all addresses that a user may mean, sorted: those of objects, and the blocks and modules
 // that have several.
-func (b *builder) addresses() []string {
+func (b *builder) addresses() []string { return b.choices(false) }
+
+// choices lists what objects of the stack are called, by their addresses or by kind and key.
+func (b *builder) choices(byKey bool) []string {
 	var list []string
 	for _, p := range b.all() {
 		if !p.own || p.at == "" {
+			continue
+		}
+		if byKey {
+			list = append(list, p.addr.String())
 			continue
 		}
 		list = append(list, p.at)

@@ -53,15 +53,12 @@ func (b *builder) requested() {
 		return
 	}
 	for _, address := range b.in.Selection.Replace {
-		a, matched := areaOf(address), false
-		for _, p := range b.wanted {
-			if !a.holds(p.at) {
-				continue
-			}
-			matched = true
+		a, key := areaOf(address), address.String()
+		matches := matching(b.wanted, func(p *pair) bool { return a.holds(p.at) }, func(p *pair) bool { return p.called(key) })
+		for _, p := range matches {
 			b.replaceAnyway(p, ReplaceByRequest, "replacement was asked for")
 		}
-		if !matched {
+		if len(matches) == 0 {
 			b.unknown(address, "replace")
 		}
 	}

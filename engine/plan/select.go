@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/qod-io/qod/schema"
 )
@@ -38,21 +39,44 @@ func (b *builder) narrow() {
 	})
 }
 
-// named returns what the addresses of a flag name.
+// named returns what the addresses of a flag name: by place in the configuration, or else by key.
 func (b *builder) named(list []schema.Address, all []*pair, flag string) []*pair {
 	var found []*pair
 	for _, address := range list {
-		a, matched := areaOf(address), false
-		for _, p := range all {
-			if p.own && (a.holds(p.at) || p.have != nil && p.have.Address != p.at && a.holds(p.have.Address)) {
-				found, matched = append(found, p), true
-			}
+		a, key := areaOf(address), address.String()
+		at := func(p *pair) bool {
+			return p.own && (a.holds(p.at) || p.have != nil && p.have.Address != p.at && a.holds(p.have.Address))
 		}
-		if !matched && !slices.ContainsFunc(b.configured, func(o schema.Object) bool { return a.holds(o.Address) }) {
+		matches := matching(all, at, func(p *pair) bool { return p.own && p.called(key) })
+		found = append(found, matches...)
+		if len(matches) == 0 && !slices.ContainsFunc(b.configured, func(o schema.Object) bool {
+			return a.holds(o.Address) || o.Addr().String() == key
+		}) {
 			b.unknown(address, flag)
 		}
 	}
 	return found
+}
+
+// matching returns what is at an address, or, where nothing is, what is called so.
+func matching(all []*pair, at, called func(*pair) bool) []*pair {
+	for _, is := range []func(*pair) bool{at, called} {
+		var found []*pair
+		for _, p := range all {
+			if is(p) {
+				found = append(found, p)
+			}
+		}
+		if len(found) > 0 {
+			return found
+		}
+	}
+	return nil
+}
+
+// called reports whether the object has, or is to have, that name by kind and key.
+func (p *pair) called(name string) bool {
+	return p.addr.String() == name || p.have != nil && p.was.String() == name
 }
 
 // unknown says that a flag names an address that there is not.
@@ -60,7 +84,7 @@ func (b *builder) unknown(address schema.Address, flag string) {
 	b.problem(nil, Problem{
 		Address: address.String(), Summary: fmt.Sprintf("There is no %s", address),
 		Detail: fmt.Sprintf("-%s names %s, which is neither in the configuration nor in stack %q.%s",
-			flag, address, b.in.Stack, schema.DidYouMean(address.String(), b.addresses())),
+			flag, address, b.in.Stack, schema.DidYouMean(address.String(), b.choices(strings.Contains(address.Name, "/")))),
 	})
 }
 

@@ -127,7 +127,11 @@ func places(t *testing.T, list []string) []schema.Address {
 	t.Helper()
 	var out []schema.Address
 	for _, s := range list {
-		out = append(out, place(t, s))
+		a, err := schema.ParseNamed(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, a)
 	}
 	return out
 }
