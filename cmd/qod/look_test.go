@@ -1,8 +1,10 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -57,7 +59,8 @@ func TestLook(t *testing.T) {
 		"console nothing": {[]string{"console"}, "user.al[\"x\"]\n1\n", 1, []string{"Did you mean user.all?"}},
 		"console secret":  {[]string{"console"}, "tonumber(var.secret)\n", 1, []string{"not shown"}},
 		"verify afresh":   {[]string{"verify"}, "", 1, []string{"ok    configuration\n", "FAIL  extension ducklake", "FAIL  state: there is none yet", `ok    user.all["ana"]`}},
-		"verify as JSON":  {[]string{"verify", "--json"}, "", 1, []string{`"format_version": "1.0"`, `"check": "state",`}},
+		"verify as JSON":  {[]string{"verify", "--json"}, "", 1, []string{`"format_version": "1.1"`, `"check": "state",`, `"diagnostics": []`}},
+		"verify in vain":  {[]string{"verify", "--json", "--var", "nothing=1"}, "", 1, []string{`"reason": "it is not valid, see diagnostics"`, `"summary": `}},
 		"wait once":       {[]string{"wait", "--timeout", "0"}, "", 1, []string{"there is no state yet"}},
 		"wait for gone":   {[]string{"wait", "--for", "gone"}, "", 0, nil},
 		"wait for what":   {[]string{"wait", "--for", "x"}, "", 1, []string{"want converged or gone"}},
@@ -89,6 +92,9 @@ func TestLook(t *testing.T) {
 			}
 			if strings.Contains(out, "hunter22") {
 				t.Error("shows the secret")
+			}
+			if slices.Contains(tt.args, "--json") && !json.Valid([]byte(out)) {
+				t.Error("says something else than JSON")
 			}
 			if t.Failed() {
 				t.Logf("%s", out)

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,7 +21,7 @@ import (
 )
 
 // verifyFormat is the version of verify's JSON form.
-const verifyFormat = "1.0"
+const verifyFormat = "1.1"
 
 func newVerify(a *app) *cobra.Command {
 	cmd := &cobra.Command{
@@ -36,9 +35,9 @@ func newVerify(a *app) *cobra.Command {
 	vars := varFlags(cmd)
 	inJSON := cmd.Flags().Bool("json", false, "print the checks as JSON")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		v := &verification{app: a}
+		v := &verification{app: a, inJSON: *inJSON, diagnostics: []schema.Diagnostic{}}
 		v.run(cmd.Context(), *vars)
-		return v.write(*inJSON)
+		return v.write()
 	}
 	return cmd
 }
@@ -52,7 +51,9 @@ type check struct {
 
 type verification struct {
 	*app
-	checks []check
+	inJSON      bool
+	checks      []check
+	diagnostics []schema.Diagnostic // of the configuration, where they are told as JSON
 }
 
 // note records a check: it is good when nothing is wrong.
@@ -68,16 +69,14 @@ func words(err error) string {
 	return err.Error()
 }
 
-func (v *verification) write(inJSON bool) error {
+func (v *verification) write() error {
 	failed := slices.ContainsFunc(v.checks, func(c check) bool { return !c.OK })
-	if inJSON {
-		enc := json.NewEncoder(v.stdout)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		if err := enc.Encode(struct {
-			Format string  `json:"format_version"`
-			Checks []check `json:"checks"`
-		}{verifyFormat, v.checks}); err != nil {
+	if v.inJSON {
+		if err := v.printJSON(struct {
+			Format      string              `json:"format_version"`
+			Checks      []check             `json:"checks"`
+			Diagnostics []schema.Diagnostic `json:"diagnostics"`
+		}{verifyFormat, v.checks, v.diagnostics}); err != nil {
 			return err
 		}
 	} else {
@@ -96,13 +95,7 @@ func (v *verification) write(inJSON bool) error {
 }
 
 func (v *verification) run(ctx context.Context, vars []config.Given) {
-	c, err := v.evaluate(vars)
-	switch {
-	case errors.Is(err, errConfiguration):
-		v.note("configuration", "it is not valid, see above")
-	default:
-		v.note("configuration", words(err))
-	}
+	c := v.configuration(vars)
 	v.extensions()
 	v.program()
 	v.certificate()
@@ -120,6 +113,23 @@ func (v *verification) run(ctx context.Context, vars []config.Given) {
 	if c != nil {
 		v.objects(ctx, w, c)
 	}
+}
+
+// configuration checks the files, and returns what they say, or nil where that is not known.
+func (v *verification) configuration(vars []config.Given) *configuration {
+	c, diags, files := v.read(vars)
+	where := "above"
+	if v.inJSON {
+		v.diagnostics, where = config.Diagnostics(diags, files), "diagnostics"
+	} else {
+		v.diagnose(diags, files)
+	}
+	if diags.HasErrors() {
+		v.note("configuration", "it is not valid, see "+where)
+		return nil
+	}
+	v.note("configuration")
+	return c
 }
 
 func (v *verification) state(ctx context.Context, w *world) {
