@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/qod-io/qod/engine/store"
+	"github.com/qod-io/qod/runtime/access"
 )
 
 func newAudit(a *app) *cobra.Command {
@@ -59,7 +60,7 @@ func sinceOf(text string, now time.Time) (time.Time, error) {
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at, nil
 	}
-	d, err := span(text)
+	d, err := access.Span(text)
 	return now.Add(-d), err
 }
 

@@ -98,19 +98,7 @@ func caused(action, object string, u account, detail string) store.Event {
 	}
 }
 
-// span reads 30d, 12h or 90s.
-func span(text string) (time.Duration, error) {
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		if n, err := strconv.Atoi(days); err == nil && n >= 0 && n <= 36500 {
-			return time.Duration(n) * 24 * time.Hour, nil
-		}
-	} else if d, err := time.ParseDuration(text); err == nil && d >= 0 {
-		return d, nil
-	}
-	return 0, fmt.Errorf("%q is not a span of time: write it as 30d, 12h or 5m", text)
-}
-
-// inDays writes a span as span reads it.
+// inDays writes a span as [access.Span] reads it.
 func inDays(d time.Duration) string { return fmt.Sprintf("%dd", d/(24*time.Hour)) }
 
 // plainText replaces what a terminal would obey.

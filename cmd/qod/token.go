@@ -42,7 +42,7 @@ func newTokenCreate(a *app) *cobra.Command {
 	readOnly := cmd.Flags().Bool("read-only", false, "let it change nothing: it reads the REST API, and runs no SQL")
 	tenant := tenantFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		life, err := span(*expires)
+		life, err := access.Span(*expires)
 		if err != nil {
 			return fmt.Errorf("--expires: %w", err)
 		}

@@ -139,6 +139,7 @@ func TestErrors(t *testing.T) {
 		"no token":              {"DELETE", "/token/none", nil, 404, nil},
 		"a token of nobody":     {"POST", "/token", `{"user":"nobody"}`, 404, []string{"path=user"}},
 		"a token for ever":      {"POST", "/token", `{"expires":"4000d"}`, 422, nil},
+		"a time that has been":  {"POST", "/token", `{"expires":"-1h"}`, 422, []string{"path=expires"}},
 		"a time of no form":     {"POST", "/token", `{"expires":"soon"}`, 422, []string{"path=expires"}},
 		"a password not read":   {"PATCH", "/user/acme/acme-user", `{"stack":"acme","spec":{"password":"another one"}}`, 422, []string{"path=spec.password"}},
 	} {

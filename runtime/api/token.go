@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -120,11 +119,7 @@ func lifeOf(text string, now time.Time) (time.Duration, *failure) {
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at.Sub(now), nil
 	}
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
-			return time.Duration(n) * 24 * time.Hour, nil
-		}
-	} else if d, err := time.ParseDuration(text); err == nil {
+	if d, err := access.Span(text); err == nil {
 		return d, nil
 	}
 	return 0, refuse(http.StatusUnprocessableEntity, "invalid", "want a time as 2026-01-31T08:00:00Z, or a span as 30d or 12h").at("expires")
