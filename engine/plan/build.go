@@ -254,12 +254,9 @@ func (b *builder) all() []*pair {
 
 func (b *builder) problem(of *pair, p Problem) { b.found = append(b.found, found{of, p}) }
 
-// addresses lists all addresses that a user may mean, sorted: those of objects, and the blocks and modules
-// that have several.
-func (b *builder) addresses() []string { return b.choices(false) }
-
-// choices lists what objects of the stack are called, by their addresses or by kind and key.
-func (b *builder) choices(byKey bool) []string {
+// addresses lists what a user may call the objects of the stack, sorted: by kind and key, or by their addresses, with those
+// of blocks that have several.
+func (b *builder) addresses(byKey bool) []string {
 	var list []string
 	for _, p := range b.all() {
 		if !p.own || p.at == "" {

@@ -84,7 +84,7 @@ func (b *builder) unknown(address schema.Address, flag string) {
 	b.problem(nil, Problem{
 		Address: address.String(), Summary: fmt.Sprintf("There is no %s", address),
 		Detail: fmt.Sprintf("-%s names %s, which is neither in the configuration nor in stack %q.%s",
-			flag, address, b.in.Stack, schema.DidYouMean(address.String(), b.choices(strings.Contains(address.Name, "/")))),
+			flag, address, b.in.Stack, schema.DidYouMean(address.String(), b.addresses(strings.Contains(address.Name, "/")))),
 	})
 }
 
