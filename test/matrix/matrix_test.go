@@ -11,7 +11,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -296,15 +295,5 @@ func head(stack string) string { return fmt.Sprintf("qod {\n  stack = %q\n}\n\n"
 func (r *rows) source(body map[string]string) string { return head(r.Name) + r.block("it", body) }
 
 func (r *rows) block(label string, body map[string]string) string {
-	out := &strings.Builder{}
-	fmt.Fprintf(out, "%s %q {\n", r.kind.Name, label)
-	for _, name := range slices.Sorted(maps.Keys(body)) {
-		if _, isBlock := r.kind.Block(name); isBlock {
-			fmt.Fprintf(out, "  %s {\n    %s\n  }\n", name, body[name])
-			continue
-		}
-		fmt.Fprintf(out, "  %s = %s\n", name, body[name])
-	}
-	out.WriteString("}\n\n")
-	return out.String()
+	return samples.Block(r.kind, label, body)
 }
