@@ -1,9 +1,12 @@
 package test
 
 import (
+	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -38,27 +41,89 @@ func TestTerraform(t *testing.T) {
 	}
 }
 
-// Who follows docs/terraform.md has the example running: the provider comes from a directory, and terraform init finds it
-// there. What Terraform wrote is a configuration of qod as it is, and goes from one to the other and back.
-func TestTerraformFromTheDocumentation(t *testing.T) {
-	i, place := terraformed(t)
-	plugins := filepath.Join(i.root, "plugins")
-	install := exec.CommandContext(t.Context(), "make", "-C", "..", "install-provider", "PLUGINS="+plugins)
-	if out, err := install.CombinedOutput(); err != nil {
-		t.Fatalf("make install-provider: %v\n%s", err, out)
+// documented are the commands of a section of a page, in its order.
+func documented(t *testing.T, page, section string) string {
+	t.Helper()
+	_, text, found := strings.Cut(readFile(t, page), "\n## "+section+"\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	var script strings.Builder
+	for _, m := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```").FindAllStringSubmatch(text, -1) {
+		script.WriteString(m[1])
 	}
-	w := terraform.New(t, place.Server, place.Token)
-	w.Write(t, "terraform.rc", "disable_checkpoint = true\nprovider_installation {\n  filesystem_mirror {\n    path = \""+plugins+"\"\n  }\n}\n")
-	w.Env = append(w.Env, "TF_VAR_ana_password=ana-S3cret-93d04e")
-	if err := os.Remove(filepath.Join(w.Dir, "head.tf")); err != nil {
-		t.Fatal(err)
+	if !found || script.Len() == 0 {
+		t.Fatalf("%s has no commands in its section %s", page, section)
 	}
-	example, err := os.ReadFile("../examples/terraform/main.tf")
+	return script.String()
+}
+
+// cloned is this tree as somebody else has it who built qod, without what Git does not have of it.
+func cloned(t *testing.T, i *installation) string {
+	t.Helper()
+	files, err := exec.CommandContext(t.Context(), "git", "-C", "..", "ls-files", "-co", "--exclude-standard", "-z").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Write(t, "main.tf", string(example))
-	w.Must(t, "init", "-input=false")
+	dir := filepath.Join(i.root, "clone")
+	for _, name := range strings.Split(strings.TrimRight(string(files), "\x00"), "\x00") {
+		text, err := os.ReadFile(filepath.Join("..", name))
+		if errors.Is(err, os.ErrNotExist) {
+			continue // it is deleted, and not yet committed
+		}
+		if err := errors.Join(err, os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bin := filepath.Join(dir, "bin", "qod")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(bin), 0o755), os.Symlink(i.bin, bin)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// followed runs the commands of docs/terraform.md as somebody who has a clone and a serve, and returns the project that they
+// make. Only the server's port is another one.
+func followed(t *testing.T, i *installation, place *terraform.Place) string {
+	t.Helper()
+	const server = "http://127.0.0.1:20900"
+	script := documented(t, "../docs/terraform.md", "Install")
+	if !strings.Contains(script, server) {
+		t.Fatalf("the commands do not name the server %s", server)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // nobody stays for longer
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-e", "-c", strings.ReplaceAll(script, server, place.Server))
+	cmd.Dir, cmd.Env = cloned(t, i), i.env
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOTOOLCHAIN"} { // which another HOME would change
+		value, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.Env = append(cmd.Env, name+"="+strings.TrimSpace(string(value)))
+	}
+	cmd.Stdin = strings.NewReader("yes\n") // what terraform apply asks for
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("the commands of docs/terraform.md: %v\n%s", err, out)
+	}
+	if !strings.Contains(string(out), "Resources: 1 added") {
+		t.Errorf("the last command added nothing:\n%s", out)
+	}
+	return filepath.Join(i.root, "platform")
+}
+
+// Who follows docs/terraform.md has a project that works, and can go on to the example. What Terraform wrote is a
+// configuration of qod as it is, and goes from one to the other and back.
+func TestTerraformFromTheDocumentation(t *testing.T) {
+	i, place := terraformed(t)
+	w := terraform.New(t, place.Server, place.Token)
+	w.Dir = followed(t, i, place)
+	w.Write(t, "terraform.rc", "disable_checkpoint = true\n")
+	w.Env = append(w.Env, "HOME="+i.root, "TF_CLI_CONFIG_FILE="+filepath.Join(w.Dir, "terraform.rc"), "TF_VAR_ana_password=ana-S3cret-93d04e")
+	w.Unchanged(t)
+	w.Write(t, "main.tf", readFile(t, "../examples/terraform/main.tf"))
 	w.Apply(t)
 	w.Unchanged(t)
 	w.KeepsNoSecret(t, []string{place.Token, "ana-S3cret-93d04e"})
