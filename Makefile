@@ -93,9 +93,10 @@ docs: $(CACHE)/tfplugindocs ## write the derived files: references of kinds, set
 	$(GO) test -tags $(TAGS) ./schema ./engine/plan ./runtime/api ./cmd/qod ./provider -run Current -count 1 -update
 
 .PHONY: bench
-bench: build extensions clients ## measure against a direct connection, paired in one run, and plans of a large estate
+bench: build extensions clients ## measure against a direct connection and against Terraform, each paired in one run, and plans of a large estate
 	@QOD=$(CURDIR)/bin/qod EXTENSIONS=$(EXT) PYTHON=$(PYTHON) test/bench/run.sh
 	@QOD=$(CURDIR)/bin/qod EXTENSIONS=$(EXT) test/bench/estate.sh
+	@QOD=$(CURDIR)/bin/qod EXTENSIONS=$(EXT) test/bench/terraform.sh
 
 .PHONY: clean
 clean: ## remove what was built and fetched
