@@ -2,6 +2,7 @@ package terraform
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -21,6 +22,7 @@ import (
 // Place is a server without objects.
 type Place struct {
 	Server, Token string
+	Parallelism   int             // of Terraform; zero is its default
 	Secrets       func() []string // that were sent, and must be kept nowhere
 }
 
@@ -49,6 +51,14 @@ func (p *Place) seed(t *testing.T, source string) {
 	}
 }
 
+// workspace has Terraform use the server under that URL.
+func (p *Place) workspace(t *testing.T, url string) *Workspace {
+	t.Helper()
+	w := New(t, url, p.Token)
+	w.parallelism = p.Parallelism
+	return w
+}
+
 // suite is one resource of each kind, called it, in a workspace.
 type suite struct {
 	*Workspace
@@ -60,7 +70,7 @@ func at(k *schema.Kind) string { return "qod_" + k.Name + ".it" }
 
 func newSuite(t *testing.T, p *Place) *suite {
 	t.Helper()
-	s := &suite{Workspace: New(t, p.Server, p.Token), Place: p}
+	s := &suite{Workspace: p.workspace(t, p.Server), Place: p}
 	p.seed(t, samples.Base)
 	s.reset()
 	return s
@@ -84,21 +94,7 @@ func (s *suite) reset() {
 func (s *suite) text() string {
 	out := &strings.Builder{}
 	for _, k := range schema.Kinds() {
-		fmt.Fprintf(out, "resource %q \"it\" {\n", "qod_"+k.Name)
-		body := s.bodies[k.Name]
-		for _, name := range slices.Sorted(maps.Keys(body)) {
-			b, block := k.Block(name)
-			switch value := body[name]; {
-			case value == "":
-			case !block:
-				fmt.Fprintf(out, "  %s = %s\n", name, value)
-			case b.Single:
-				fmt.Fprintf(out, "  %s = {\n    %s\n  }\n", name, value)
-			default:
-				fmt.Fprintf(out, "  %s = [{\n    %s\n  }]\n", name, value)
-			}
-		}
-		out.WriteString("}\n\n")
+		out.WriteString(samples.Resource(k, "it", s.bodies[k.Name]))
 	}
 	return string(hclwrite.Format([]byte(out.String())))
 }
@@ -118,15 +114,16 @@ func (s *suite) applied(t *testing.T) {
 func EveryAttribute(t *testing.T, p *Place) {
 	s := newSuite(t, p)
 	s.applied(t)
-	for i := range 20 {
+	most := 0
+	for _, k := range schema.Kinds() {
+		most = max(most, len(k.Names()))
+	}
+	for i := range most {
 		changed := map[string]string{} // by kind
 		for _, k := range schema.Kinds() {
 			if names := k.Names(); i < len(names) {
 				changed[k.Name] = names[i]
 			}
-		}
-		if len(changed) == 0 {
-			break
 		}
 		for _, second := range []bool{false, true} {
 			s.reset()
@@ -138,7 +135,7 @@ func EveryAttribute(t *testing.T, p *Place) {
 			}
 			before := s.State(t)
 			s.applied(t)
-			s.replacedOnlyWhere(t, before, changed)
+			s.replacedOnlyWhere(t, before)
 			if t.Failed() {
 				t.Fatalf("after a change of %v", what)
 			}
@@ -146,6 +143,26 @@ func EveryAttribute(t *testing.T, p *Place) {
 	}
 	s.reset()
 	s.applied(t)
+	s.protects(t)
+}
+
+// protects protects all objects, and takes that back, in place.
+func (s *suite) protects(t *testing.T) {
+	t.Helper()
+	before := s.State(t)
+	for _, protected := range []string{"true", "false"} {
+		for _, body := range s.bodies {
+			body["protected"] = protected
+		}
+		s.applied(t)
+		if protected == "true" {
+			out := s.Fails(t, "is protected and may not be destroyed", "plan", "-destroy")
+			if got, want := strings.Count(Flat(out), "is protected and may not be destroyed"), len(s.bodies); got != want {
+				t.Errorf("%d objects are protected, want %d:\n%s", got, want, out)
+			}
+		}
+	}
+	s.replacedOnlyWhere(t, before)
 }
 
 // try writes one attribute of a kind as its sample has it. Those that would destroy data are another test's.
@@ -172,16 +189,16 @@ func (s *suite) try(t *testing.T, k *schema.Kind, name string, second bool) bool
 	return true
 }
 
-// replacedOnlyWhere compares ids.
-func (s *suite) replacedOnlyWhere(t *testing.T, before map[string]map[string]any, changed map[string]string) {
+// replacedOnlyWhere compares ids: an object is another one if, and only if, what cannot be changed in place differs.
+func (s *suite) replacedOnlyWhere(t *testing.T, before map[string]map[string]any) {
 	t.Helper()
 	after := s.State(t)
 	for _, k := range schema.Kinds() {
-		if k.EffectOf(changed[k.Name]) == schema.Replace {
-			continue
-		}
-		// What a step before made anew goes back to where it was by being made anew.
-		if was, is := before[at(k)], after[at(k)]; sameKey(k, was, is) && was["id"] != is["id"] {
+		was, is := before[at(k)], after[at(k)]
+		switch kept := was["id"] == is["id"]; {
+		case kept && !sameKey(k, was, is):
+			t.Errorf("%s was not made anew", at(k))
+		case !kept && sameKey(k, was, is):
 			t.Errorf("%s was made anew", at(k))
 		}
 	}
@@ -288,7 +305,15 @@ func (s *suite) disturb(t *testing.T, c *client.Client, k *schema.Kind) bool {
 		t.Fatal(err)
 	}
 	now, ok := applied.Object(o.Addr())
-	return ok && string(now.Effective) != string(o.Effective)
+	if !ok {
+		t.Fatalf("%s is not in the answer", o.Addr())
+	}
+	_, was, err := o.Values(k)
+	_, is, err2 := now.Values(k)
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	return !is.RawEquals(was)
 }
 
 // DeletedByOthersAndDestroyed shows that what others deleted is made again, and that a destroy leaves nothing.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -79,6 +80,8 @@ type Workspace struct {
 	Dir     string
 	Program string
 	Env     []string
+
+	parallelism int // of plans and applies; zero is Terraform's default
 }
 
 // Head says where the provider comes from.
@@ -119,13 +122,21 @@ func (w *Workspace) Write(t *testing.T, name, text string) {
 	}
 }
 
+func (w *Workspace) command(ctx context.Context, args ...string) *exec.Cmd {
+	if w.parallelism > 0 && (args[0] == "plan" || args[0] == "apply") {
+		args = slices.Insert(args, 1, fmt.Sprintf("-parallelism=%d", w.parallelism))
+	}
+	cmd := exec.CommandContext(ctx, w.Program, args...)
+	cmd.Dir, cmd.Env = w.Dir, w.Env
+	return cmd
+}
+
 // Run returns what Terraform printed, and how it ended.
 func (w *Workspace) Run(t *testing.T, args ...string) (string, int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, w.Program, append(args, "-no-color")...)
-	cmd.Dir, cmd.Env = w.Dir, w.Env
+	cmd := w.command(ctx, append(args, "-no-color")...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
@@ -205,8 +216,7 @@ func (w *Workspace) Plan(t *testing.T) map[string]Action {
 // Show reads a saved plan, or the state.
 func (w *Workspace) Show(t *testing.T, into any, args ...string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), w.Program, append([]string{"show", "-json"}, args...)...)
-	cmd.Dir, cmd.Env = w.Dir, w.Env
+	cmd := w.command(t.Context(), append([]string{"show", "-json"}, args...)...)
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("terraform show: %v", err)
@@ -235,6 +245,37 @@ func (w *Workspace) State(t *testing.T) map[string]map[string]any {
 		out[r.Address] = r.Values
 	}
 	return out
+}
+
+// statuses says how the resources are of which Terraform keeps a state, by address: "" is well. It reads the file, so that
+// what an interrupted Terraform left is seen as it is.
+func (w *Workspace) statuses() (map[string]string, error) {
+	raw, err := os.ReadFile(filepath.Join(w.Dir, "terraform.tfstate"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil // it was interrupted before it had one
+	}
+	var state struct {
+		Resources []struct {
+			Type, Name string
+			Instances  []struct {
+				Key    any    `json:"index_key"`
+				Status string `json:"status"`
+			}
+		}
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &state)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read Terraform's state: %w", err)
+	}
+	out := map[string]string{}
+	for _, r := range state.Resources {
+		for _, i := range r.Instances {
+			out[fmt.Sprintf("%s.%s[%v]", r.Type, r.Name, i.Key)] = i.Status
+		}
+	}
+	return out, nil
 }
 
 // KeepsNoSecret searches every file that Terraform left.
