@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -34,6 +35,7 @@ type double struct {
 	applies  []client.Request
 	restarts map[string]bool // by id of the request
 	moved    []string        // what was refused since it had moved on
+	order    *rand.Rand      // of all that has none; nil: it stays the same
 }
 
 type stored struct {
@@ -133,6 +135,9 @@ func (d *double) list(kind string, r *http.Request) any {
 		}
 	}
 	slices.SortFunc(items, func(a, b client.Object) int { return cmp.Compare(a.Key, b.Key) })
+	for i := range items {
+		items[i] = d.shuffled(items[i])
+	}
 	return map[string]any{"revision": d.revision, "items": items, "next": ""}
 }
 
@@ -188,7 +193,7 @@ func (d *double) look(o *stored) client.Object {
 }
 
 func (d *double) seen(o *stored) client.Object {
-	seen := o.Object
+	seen := d.shuffled(o.Object)
 	if o.Kind == "pool" {
 		seen.Status = client.Status{Phase: ready}
 		if o.looks < 2 || d.stuck != "" {
@@ -220,6 +225,9 @@ func (d *double) apply(r client.Request) (any, error) {
 			delete(d.objects, o.ID)
 		}
 		out.Objects = append(out.Objects, d.seen(o))
+	}
+	if d.order != nil {
+		d.order.Shuffle(len(out.Objects), func(i, j int) { out.Objects[i], out.Objects[j] = out.Objects[j], out.Objects[i] })
 	}
 	return out, nil
 }
