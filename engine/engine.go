@@ -104,8 +104,25 @@ type PlanOptions struct {
 	Selection plan.Selection
 	// AdoptStack takes over a known stack although it has another lineage, or none was given.
 	AdoptStack bool
+	// Sees leaves out what it is false for: the plan is as if that were not there. Nil: there is nothing to leave out.
+	Sees func(*store.Object) bool
 	// about is what a request names, as plan.Input has it; nil for a configuration.
 	about map[string]string
+}
+
+// visible is a snapshot without what the plan is not to see.
+func (o PlanOptions) visible(snap *store.Snapshot) *store.Snapshot {
+	if o.Sees == nil {
+		return snap
+	}
+	part := *snap
+	part.Objects = nil
+	for i := range snap.Objects {
+		if o.Sees(&snap.Objects[i]) {
+			part.Objects = append(part.Objects, snap.Objects[i])
+		}
+	}
+	return &part
 }
 
 // Plan compares the configuration of a stack with what is there. It writes nothing. A plan that destroys
@@ -117,6 +134,7 @@ func (e *Engine) Plan(ctx context.Context, stack store.Stack, c schema.Desired, 
 	if err != nil {
 		return nil, fmt.Errorf("read store: %w", err)
 	}
+	snap = o.visible(snap)
 	known := snap.Stacks[stack.Name]
 	if err := (store.Change{Stack: stack, AdoptStack: o.AdoptStack}).Admit(known); err != nil {
 		return nil, err

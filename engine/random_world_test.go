@@ -93,7 +93,7 @@ func evaluated(t testing.TB, files map[string]string) schema.Desired {
 	if !diags.HasErrors() {
 		desired, more := c.Evaluate(config.Inputs{})
 		if diags = append(diags, more...); !diags.HasErrors() {
-			return desired.Desired
+			return overTheWire(t, desired.Desired)
 		}
 	}
 	out := &strings.Builder{}
@@ -116,6 +116,7 @@ func (r *realm) plan(d schema.Desired, o engine.PlanOptions) *engine.Plan {
 	}
 	checkHidden(r, "the text of the plan", text(p))
 	checkHidden(r, "the JSON of the plan", string(document))
+	checkSent(r, p, document)
 	return p
 }
 
@@ -187,6 +188,7 @@ func (r *realm) rollback(rev store.Revision) (schema.Desired, []plan.Problem) {
 	if err != nil {
 		r.Fatal(err)
 	}
+	r.checkPast(snap, applies)
 	then, err := history.At(snap.Objects, applies, rev)
 	if err != nil {
 		r.Fatal(err)

@@ -32,7 +32,7 @@ func (e *Engine) Repeats(ctx context.Context, applied *Plan, stack store.Stack, 
 		return fmt.Errorf("read store: %w", err)
 	}
 	o.Selection.Replace = nil // that was done once
-	again := repeated(applied.Plan, e.compare(snap, stack, c, o).Plan)
+	again := repeated(applied.Plan, e.compare(o.visible(snap), stack, c, o).Plan)
 	if len(again) == 0 {
 		return nil
 	}

@@ -15,8 +15,10 @@ type Desired struct {
 	Removals []Removal
 	Imports  []Import
 	Outputs  []Output // by name
-	// Absence says why an address is not among the objects. It may be nil: then nothing is known.
-	Absence func(Address) Absence
+	// Declared is what the files have. Absence says from it why an address is not among the objects; it may be nil:
+	// then nothing is known.
+	Declared Declared
+	Absence  func(Address) Absence
 }
 
 // Object is a desired object: a value as its author wrote it, and the block that wrote it.

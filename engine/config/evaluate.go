@@ -61,15 +61,16 @@ func (c *Config) Evaluate(in Inputs) (*Desired, hcl.Diagnostics) {
 	root.walk()
 	r.refuseSameKey()
 	d.root, d.instances = root, r.instances
-	d.Absence = root.absence
 	r.checkRelocations()
 	if !r.diags.HasErrors() && !c.failed {
 		d.Objects, d.Outputs = r.ordered(), root.results()
 		d.Moves, d.Removals, d.Imports = r.moves, r.removals, r.imports
 	}
 	if r.diags.HasErrors() {
-		d.Desired = schema.Desired{Absence: root.absence}
+		d.Desired = schema.Desired{}
 	}
+	d.Declared = root.declared()
+	d.Absence = d.Declared.Absence(func(address string) bool { return r.instances[address] != nil })
 	return d, sorted(r.diags)
 }
 

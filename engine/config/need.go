@@ -168,25 +168,21 @@ func (s scoped) outputs() []scoped {
 	return out
 }
 
-// absence says why the configuration has nothing at an address; it is empty where there is something.
-func (e *evaluation) absence(a schema.Address) schema.Absence {
-	for _, step := range a.Modules {
-		c, called := e.module.callOf[node{"module", step.Name}]
-		if !called || (c.forEach != nil) != step.Keyed || e.children[c.node][step.Key] == nil {
-			return schema.NoModule
+// declared lists what the files of all modules have.
+func (e *evaluation) declared() schema.Declared {
+	d := schema.Declared{Modules: map[string]bool{}, Blocks: map[string]bool{}}
+	e.list(d)
+	return d
+}
+
+func (e *evaluation) list(into schema.Declared) {
+	for n, b := range e.module.blockOf {
+		into.Blocks[schema.Address{Modules: e.path, Kind: n.root, Step: schema.Step{Name: n.name}}.String()] = b.forEach != nil
+	}
+	for _, children := range e.children {
+		for _, child := range children {
+			into.Modules[schema.Address{Modules: child.path}.String()] = true
+			child.list(into)
 		}
-		e = e.children[c.node][step.Key]
 	}
-	b, declared := e.module.blockOf[node{a.Kind, a.Name}]
-	switch {
-	case a.Kind == "":
-		return ""
-	case !declared:
-		return schema.NoBlock
-	case (b.forEach != nil) != a.Keyed:
-		return schema.WrongRepetition
-	case !slices.ContainsFunc(e.byBlock[b.node], func(inst *instance) bool { return inst.key == a.Key }):
-		return schema.NoKey
-	}
-	return ""
 }

@@ -85,6 +85,7 @@ type fileDrift struct {
 }
 
 type fileWarning struct {
+	Error   bool       `json:"error,omitempty"` // never in a saved plan, which has only warnings
 	Address string     `json:"address,omitempty"`
 	Path    []string   `json:"path,omitempty"`
 	Range   *hcl.Range `json:"range,omitempty"`
@@ -145,6 +146,14 @@ func Unmarshal(data []byte, open func(sealed []byte) ([]byte, error)) (*Plan, ma
 }
 
 func encode(p *Plan, secrets map[string][]byte) ([]byte, error) {
+	f, err := fileOf(p, secrets)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(f)
+}
+
+func fileOf(p *Plan, secrets map[string][]byte) (file, error) {
 	f := file{
 		ID: p.ID, Stack: p.Stack, Lineage: p.Lineage, Created: p.Created.UTC(), Mode: p.Mode, Partial: p.Partial,
 		Live: p.Live, Draining: p.Draining, Settled: p.Settled, Unchanged: p.Unchanged, Secrets: secrets,
@@ -152,25 +161,23 @@ func encode(p *Plan, secrets map[string][]byte) ([]byte, error) {
 	for _, c := range p.Changes {
 		fc, err := encodeChange(c)
 		if err != nil {
-			return nil, fmt.Errorf("save change of %s: %w", c.Addr, err)
+			return f, fmt.Errorf("save change of %s: %w", c.Addr, err)
 		}
 		f.Changes = append(f.Changes, fc)
 	}
 	for _, d := range p.Drift {
 		fd, err := encodeDrift(d)
 		if err != nil {
-			return nil, fmt.Errorf("save drift of %s: %w", d.Addr, err)
+			return f, fmt.Errorf("save drift of %s: %w", d.Addr, err)
 		}
 		f.Drift = append(f.Drift, fd)
 	}
 	for _, w := range p.Problems {
-		f.Warnings = append(f.Warnings, fileWarning{w.Address, names(w.Path), w.Range, w.Summary, w.Detail})
+		f.Warnings = append(f.Warnings, fileWarning{!w.Warning, w.Address, names(w.Path), w.Range, w.Summary, w.Detail})
 	}
 	var err error
-	if f.Outputs, f.Result, err = encodeOutputs(p); err != nil {
-		return nil, err
-	}
-	return json.Marshal(f)
+	f.Outputs, f.Result, err = encodeOutputs(p)
+	return f, err
 }
 
 func decode(plain []byte) (*Plan, map[string][]byte, error) {
@@ -183,35 +190,11 @@ func decode(plain []byte) (*Plan, map[string][]byte, error) {
 	if _, err := dec.Token(); err != io.EOF {
 		return nil, nil, errors.New("something follows the plan")
 	}
-	p := &Plan{
-		ID: f.ID, Stack: f.Stack, Lineage: f.Lineage, Created: f.Created, Mode: f.Mode, Partial: f.Partial,
-		Live: f.Live, Draining: f.Draining, Settled: f.Settled, Unchanged: f.Unchanged,
+	p, err := f.plan()
+	if err == nil {
+		err = check(p)
 	}
-	for _, fc := range f.Changes {
-		c, err := decodeChange(fc)
-		if err != nil {
-			return nil, nil, fmt.Errorf("change of %s: %w", fc.Addr, err)
-		}
-		p.Changes = append(p.Changes, c)
-	}
-	for _, fd := range f.Drift {
-		d, err := decodeDrift(fd)
-		if err != nil {
-			return nil, nil, fmt.Errorf("drift of %s: %w", fd.Addr, err)
-		}
-		p.Drift = append(p.Drift, d)
-	}
-	for _, w := range f.Warnings {
-		problem := Problem{Warning: true, Address: w.Address, Range: w.Range, Summary: w.Summary, Detail: w.Detail}
-		for _, name := range w.Path {
-			problem.Path = problem.Path.GetAttr(name)
-		}
-		p.Problems = append(p.Problems, problem)
-	}
-	if err := decodeOutputs(p, f.Outputs, f.Result); err != nil {
-		return nil, nil, err
-	}
-	if err := check(p); err != nil {
+	if err != nil {
 		return nil, nil, err
 	}
 	// What a reader would skip or fill in, such as a missing field, shows here.
@@ -220,6 +203,36 @@ func decode(plain []byte) (*Plan, map[string][]byte, error) {
 		return nil, nil, errors.New("something is missing in it, or it was not written by this qod: make the plan anew")
 	}
 	return p, f.Secrets, nil
+}
+
+// plan returns what the file says, unchecked.
+func (f file) plan() (*Plan, error) {
+	p := &Plan{
+		ID: f.ID, Stack: f.Stack, Lineage: f.Lineage, Created: f.Created, Mode: f.Mode, Partial: f.Partial,
+		Live: f.Live, Draining: f.Draining, Settled: f.Settled, Unchanged: f.Unchanged,
+	}
+	for _, fc := range f.Changes {
+		c, err := decodeChange(fc)
+		if err != nil {
+			return nil, fmt.Errorf("change of %s: %w", fc.Addr, err)
+		}
+		p.Changes = append(p.Changes, c)
+	}
+	for _, fd := range f.Drift {
+		d, err := decodeDrift(fd)
+		if err != nil {
+			return nil, fmt.Errorf("drift of %s: %w", fd.Addr, err)
+		}
+		p.Drift = append(p.Drift, d)
+	}
+	for _, w := range f.Warnings {
+		problem := Problem{Warning: !w.Error, Address: w.Address, Range: w.Range, Summary: w.Summary, Detail: w.Detail}
+		for _, name := range w.Path {
+			problem.Path = problem.Path.GetAttr(name)
+		}
+		p.Problems = append(p.Problems, problem)
+	}
+	return p, decodeOutputs(p, f.Outputs, f.Result)
 }
 
 func encodeChange(c Change) (fileChange, error) {

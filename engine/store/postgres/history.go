@@ -7,57 +7,18 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/zclconf/go-cty/cty"
 
 	"github.com/qod-io/qod/engine/store"
-	"github.com/qod-io/qod/schema"
 )
 
-// encoded is an object in the history. Applied is left out where it equals the spec.
-type encoded struct {
-	Kind       string          `json:"kind"`
-	Spec       json.RawMessage `json:"spec"`
-	Applied    json.RawMessage `json:"applied,omitempty"`
-	AsApplied  bool            `json:"as_applied,omitempty"`
-	Address    string          `json:"address,omitempty"`
-	Stack      string          `json:"stack,omitempty"`
-	Generation int64           `json:"generation"`
-	Revision   store.Revision  `json:"revision"`
-	Tombstone  bool            `json:"tombstone,omitempty"`
-	Protected  bool            `json:"protected,omitempty"`
-	Sensitive  []string        `json:"sensitive,omitempty"`
-}
-
-func encodeObject(o store.Object) (encoded, error) {
-	e := encoded{
-		Kind: o.Kind.Name, Address: o.Address, Stack: o.Stack,
-		Generation: o.Generation, Revision: o.Revision, Tombstone: o.Tombstone,
-		Protected: o.Protected, Sensitive: o.Sensitive,
-	}
-	var err error
-	if e.Spec, err = o.Kind.Encode(o.Spec); err != nil {
-		return e, fmt.Errorf("store %s: %w", o.Addr(), err)
-	}
-	if o.Applied == cty.NilVal {
-		return e, nil
-	}
-	if e.AsApplied = o.Applied.RawEquals(o.Spec); e.AsApplied {
-		return e, nil
-	}
-	if e.Applied, err = o.Kind.Encode(o.Applied); err != nil {
-		return e, fmt.Errorf("store what was applied to %s: %w", o.Addr(), err)
-	}
-	return e, nil
-}
-
 func encodePrevious(before map[string]*store.Object) ([]byte, error) {
-	previous := make(map[string]*encoded, len(before))
+	previous := make(map[string]*store.ObjectJSON, len(before))
 	for id, o := range before {
 		if o == nil {
 			previous[id] = nil
 			continue
 		}
-		e, err := encodeObject(*o)
+		e, err := store.EncodeObject(*o)
 		if err != nil {
 			return nil, err
 		}
@@ -99,7 +60,7 @@ func conflict(ctx context.Context, tx pgx.Tx, rows *store.Rows, w store.Write) e
 }
 
 func decodePrevious(id string, raw []byte) (*store.Object, error) {
-	var e *encoded
+	var e *store.ObjectJSON
 	if len(raw) > 0 {
 		if err := json.Unmarshal(raw, &e); err != nil {
 			return nil, fmt.Errorf("read history of object %s: %w", id, err)
@@ -108,33 +69,11 @@ func decodePrevious(id string, raw []byte) (*store.Object, error) {
 	if e == nil {
 		return nil, nil
 	}
-	o, err := e.object(id)
+	o, err := e.Object(id)
 	if err != nil {
 		return nil, fmt.Errorf("read history of object %s: %w", id, err)
 	}
 	return &o, nil
-}
-
-func (e *encoded) object(id string) (store.Object, error) {
-	kind, ok := schema.Lookup(e.Kind)
-	if !ok {
-		return store.Object{}, fmt.Errorf("there is no kind %q: %w", e.Kind, store.ErrNewer)
-	}
-	o := store.Object{
-		ID: id, Kind: kind, Applied: cty.NilVal, Address: e.Address, Stack: e.Stack, Generation: e.Generation,
-		Revision: e.Revision, Tombstone: e.Tombstone, Protected: e.Protected, Sensitive: e.Sensitive,
-	}
-	var err error
-	if o.Spec, err = kind.Decode(e.Spec); err != nil {
-		return o, err
-	}
-	switch {
-	case e.AsApplied:
-		o.Applied = o.Spec
-	case e.Applied != nil:
-		o.Applied, err = kind.Decode(e.Applied)
-	}
-	return o, err
 }
 
 const listApplies = `SELECT revision, at, by, host, stack, coalesce(plan_id, ''), note, previous, previous_outputs

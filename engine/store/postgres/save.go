@@ -110,7 +110,7 @@ func queueObjects(batch *pgx.Batch, objects []store.Object) error {
 	versions, buried := make([]int, n), make([]bool, n)
 	protected, sensitive := make([]bool, n), make([]string, n)
 	for i, o := range objects {
-		encoded, err := encodeObject(o)
+		encoded, err := store.EncodeObject(o)
 		if err != nil {
 			return err
 		}
