@@ -421,12 +421,17 @@ func (c *call) applied(p *plan.Plan, snap *store.Snapshot, ids []string, kinds [
 
 // document is the plan as the caller may see it.
 func (c *call) document(p *plan.Plan) (*plan.Document, error) {
+	return plan.NewDocument(c.caller.shown(p), c.rest.Version, nil)
+}
+
+// shown is a plan with what the caller must not see marked as such.
+func (c caller) shown(p *plan.Plan) *plan.Plan {
 	shown := *p
 	shown.Changes = slices.Clone(p.Changes)
 	for i := range shown.Changes {
 		change := &shown.Changes[i]
 		change.Attrs = slices.Clone(change.Attrs)
-		for _, path := range c.caller.hidden(change.Kind) {
+		for _, path := range c.hidden(change.Kind) {
 			name := path[0].(cty.GetAttrStep).Name
 			change.Sensitive = append(slices.Clone(change.Sensitive), name)
 			for j := range change.Attrs {
@@ -434,5 +439,5 @@ func (c *call) document(p *plan.Plan) (*plan.Document, error) {
 			}
 		}
 	}
-	return plan.NewDocument(&shown, c.rest.Version, nil)
+	return &shown
 }

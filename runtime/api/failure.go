@@ -127,6 +127,8 @@ func failed(err error, places []place) *failure {
 		return refuse(http.StatusConflict, "conflict", fmt.Sprintf("stack %q is known with another lineage", stack.Name))
 	case errors.As(err, &conflict):
 		return refuse(http.StatusConflict, "conflict", conflict.Error())
+	case errors.Is(err, store.ErrPlanUsed):
+		return refuse(http.StatusConflict, "plan_used", err.Error())
 	}
 	return broken(err)
 }

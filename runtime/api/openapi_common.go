@@ -72,6 +72,7 @@ func common() obj {
 		"node":     fields(obj{"id": text("It never changes."), "role": text("read, write or dual."), "phase": text("How far it is."), "reason": text("Why.")}),
 		"document": obj{"type": "object"},
 		"plan":     obj{"type": "object", "description": "As qod plan --json prints it: docs/reference/plan-json.md."},
+		"command":  obj{"type": "object", "description": "What the command line of the same version writes: docs/remote.md."},
 		"deleted":  fields(obj{"revision": integer("Of the commit."), "id": text("Of the object.")}),
 		"revoked":  fields(obj{"id": text("Of the token.")}),
 		"request": fields(obj{

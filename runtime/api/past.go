@@ -105,8 +105,26 @@ func (c *call) rollback() *failure {
 	return c.applied(planned.Plan, after, ids, kinds())
 }
 
-// back plans the way of a stack back to a revision.
+// back plans the way of a stack back to a revision, which must be open.
 func (c *call) back(p past, stack store.Stack, to store.Revision) (*engine.Plan, *failure) {
+	planned, f := c.wayBack(p, stack, to, false)
+	if f != nil {
+		return nil, f
+	}
+	var faulty []engine.Fault
+	for _, problem := range planned.Problems {
+		if !problem.Warning {
+			faulty = append(faulty, engine.Fault{Index: -1, Code: engine.FaultConflict, Summary: problem.Summary, Detail: problem.Detail})
+		}
+	}
+	if len(faulty) > 0 {
+		return nil, faults(faulty, nil)
+	}
+	return planned, nil
+}
+
+// wayBack plans the way of a stack back to a revision, with what stands in it.
+func (c *call) wayBack(p past, stack store.Stack, to store.Revision, allowEmpty bool) (*engine.Plan, *failure) {
 	then, err := history.At(p.Objects, p.applies, to)
 	if err != nil {
 		return nil, refuse(http.StatusUnprocessableEntity, "invalid", err.Error()).at("revision")
@@ -117,24 +135,15 @@ func (c *call) back(p past, stack store.Stack, to store.Revision) (*engine.Plan,
 	}
 	shown := p.Outputs[stack.Name]
 	desired, problems := history.Past{
-		Stack: stack.Name, Revision: to, Now: p.Objects, Then: then,
+		Stack: stack.Name, Revision: to, Now: p.Objects, Then: then, AllowEmpty: allowEmpty,
 		Shown: shown, ThenShown: history.OutputsAt(shown, p.applies, stack.Name, to), Open: open,
 		Ever: history.EverConcealed(p.Snapshot, p.applies),
 	}.Desired()
 	planned, err := c.rest.Engine.Plan(c.Context(), stack, desired, engine.PlanOptions{})
 	if err != nil {
-		return nil, failed(err, nil)
+		return nil, failedStack(err)
 	}
 	planned.Problems = append(problems, planned.Problems...)
-	var faulty []engine.Fault
-	for _, problem := range planned.Problems {
-		if !problem.Warning {
-			faulty = append(faulty, engine.Fault{Index: -1, Code: engine.FaultConflict, Summary: problem.Summary, Detail: problem.Detail})
-		}
-	}
-	if len(faulty) > 0 {
-		return nil, faults(faulty, nil)
-	}
 	for i := range planned.Changes {
 		if change := &planned.Changes[i]; change.Action == plan.Delete {
 			change.Detail = fmt.Sprintf("it was not there at revision %d", to)

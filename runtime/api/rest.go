@@ -22,9 +22,10 @@ import (
 const Root = "/v1"
 
 const (
-	maxBody        = 4 << 20 // bytes
-	maxRequestID   = 128     // bytes
-	defaultRate    = 200     // requests of a caller in a second
+	maxBody        = 4 << 20  // bytes
+	maxLargeBody   = 64 << 20 // bytes, of a whole configuration
+	maxRequestID   = 128      // bytes
+	defaultRate    = 200      // requests of a caller in a second
 	defaultBurst   = 1000
 	requestIDField = "X-Request-Id"
 )
@@ -128,7 +129,6 @@ func (a *REST) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set(requestIDField, c.id)
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	if f := c.serve(); f != nil {
 		c.fail(f)
 	}
@@ -142,6 +142,11 @@ func (c *call) serve() *failure {
 		return refuse(http.StatusForbidden, "forbidden", "credentials do not travel in clear: use https")
 	}
 	found := c.find()
+	most := int64(maxBody)
+	if c.route != nil && c.route.large {
+		most = maxLargeBody
+	}
+	c.Body = http.MaxBytesReader(c.ResponseWriter, c.Body, most)
 	if c.route != nil && c.route.open {
 		return c.route.run(c)
 	}
@@ -191,6 +196,7 @@ type route struct {
 	open         bool // to everybody
 	system       bool // to system administrators only; others see nothing there
 	changes      bool // refused to read-only tokens
+	large        bool // takes whole configurations
 	query        []parameter
 	body, answer string // names of schemas
 	run          func(*call) *failure

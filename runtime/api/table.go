@@ -17,7 +17,7 @@ func limit(doc string, most int) parameter { return parameter{name: "limit", doc
 
 // table lists all routes. Of two paths that match the first counts.
 func (a *REST) table() []route {
-	return append(a.fixed(), []route{
+	return append(append(a.fixed(), a.stacks()...), []route{
 		{
 			method: http.MethodGet, path: "{kind}", name: "list", doc: "List objects, by key. All pages of a listing are of one revision.",
 			answer: "page", run: (*call).list,

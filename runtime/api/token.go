@@ -41,7 +41,8 @@ func TokenOf(t store.Token, user, tenant string, now time.Time) Token {
 	return out
 }
 
-type tokenBody struct {
+// TokenBody asks for a token.
+type TokenBody struct {
 	User     string `json:"user"`
 	Tenant   string `json:"tenant"`
 	Name     string `json:"name"`
@@ -74,7 +75,7 @@ func (c caller) administers(a access.Account) bool {
 }
 
 func (c *call) createToken() *failure {
-	var in tokenBody
+	var in TokenBody
 	if f := c.read(&in); f != nil {
 		return f
 	}

@@ -145,16 +145,19 @@ func (w *watcher) tell(kinds []*schema.Kind) error {
 }
 
 // event writes one, or only a sign of life.
-func (w *watcher) event(name string, data []byte) error {
-	control := http.NewResponseController(w.ResponseWriter)
+func (w *watcher) event(name string, data []byte) error { return w.push(name, data) }
+
+// push writes an event of an answer that has more than one, or only a sign of life.
+func (c *call) push(name string, data []byte) error {
+	control := http.NewResponseController(c.ResponseWriter)
 	if err := control.SetWriteDeadline(time.Now().Add(watchWrite)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
 	var err error
 	if name == "" {
-		_, err = fmt.Fprint(w.call, ":\n\n")
+		_, err = fmt.Fprint(c, ":\n\n")
 	} else {
-		_, err = fmt.Fprintf(w.call, "event: %s\ndata: %s\n\n", name, data)
+		_, err = fmt.Fprintf(c, "event: %s\ndata: %s\n\n", name, data)
 	}
 	if err != nil {
 		return err
