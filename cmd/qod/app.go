@@ -34,6 +34,7 @@ func newRoot(a *app) *cobra.Command {
 		Short: "Declarative fleets of DuckDB nodes",
 		Long: "qod plans and applies tenants, databases, pools and permissions written as HCL, runs DuckDB nodes for them,\n" +
 			"and routes Arrow Flight SQL from any client to the right node.\n\n" +
+			"Commands are about the state on this host, or with --server about that of a qod serve anywhere; qod login lets them in.\n" +
 			"Flags may be written with one dash too. Each setting that qod config lists is also a flag of every command.",
 		SilenceUsage: true, SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.prepare(cmd) },
@@ -76,7 +77,7 @@ func groups(a *app) []group {
 		{"Look at what is stored, and go back", []*cobra.Command{
 			newShow(a), newAccess(a), newOutput(a), newState(a), newHistory(a), newDiff(a), newRollback(a),
 		}},
-		{"Let programs in, and see who came", []*cobra.Command{newToken(a), newSession(a), newAudit(a)}},
+		{"Let programs in, and see who came", []*cobra.Command{newLogin(a), newLogout(a), newToken(a), newSession(a), newAudit(a)}},
 		{"Run it", []*cobra.Command{newServe(a), newStatus(a), newRestart(a), newSQL(a), newLoad(a), newDown(a), newNode(a)}},
 		{"Other", []*cobra.Command{newConfig(a), newVersion(a)}},
 	}
@@ -85,7 +86,7 @@ func groups(a *app) []group {
 // hideSettings keeps the help of each command short: `qod config` lists all settings.
 func hideSettings(root *cobra.Command) {
 	for _, s := range settingList() {
-		if flag := root.PersistentFlags().Lookup(s.Flag()); flag != nil {
+		if flag := root.PersistentFlags().Lookup(s.Flag()); flag != nil && flag.Name != serverFlag {
 			flag.Hidden = true
 		}
 	}
@@ -104,7 +105,7 @@ func (a *app) prepare(cmd *cobra.Command) error {
 		return fmt.Errorf("log_level: %w", err)
 	}
 	a.log = slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
-	return nil
+	return a.away(cmd)
 }
 
 // terminal reports whether the stream is one a person looks at.

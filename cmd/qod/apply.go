@@ -17,6 +17,7 @@ import (
 	"github.com/qod-io/qod/engine"
 	"github.com/qod-io/qod/engine/plan"
 	"github.com/qod-io/qod/engine/store"
+	"github.com/qod-io/qod/runtime/client"
 )
 
 func newApply(a *app) *cobra.Command {
@@ -139,10 +140,11 @@ func (a *app) applySaved(ctx context.Context, name string, o applyOptions, tell 
 	if w.imagined {
 		return errors.New("there is no state that the plan could have been made from")
 	}
-	if m.Plan, err = w.engine.Unmarshal(raw); err != nil {
+	a.tellServer()
+	if m.Plan, err = w.plans.Open(ctx, raw); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if err := w.engine.Check(ctx, m.Plan, o.adopt); err != nil {
+	if err := w.plans.Check(ctx, m.Plan, o.adopt); err != nil {
 		return refused(err)
 	}
 	v, err := judgePlan(rules, m.Plan.Plan, nil)
@@ -174,16 +176,11 @@ func (a *app) carryOut(ctx context.Context, m *made, o applyOptions, tell teller
 		return errInterrupted
 	}
 	a.acting.begin()
-	unhurried := context.WithoutCancel(ctx)
-	if err := m.world.engine.Commit(unhurried, m.Plan, whoami(), o.adopt); err != nil {
+	p := newProgress(tell)
+	err := m.world.plans.CarryOut(context.WithoutCancel(ctx), m.Plan, m.carrying(a, ctx.Done(), o, p))
+	p.Close()
+	if err != nil {
 		return refused(err)
-	}
-	if m.Commits() {
-		tell.committed()
-	}
-	a.collect(garbageOfWaiting)
-	if err := follow(unhurried, ctx.Done(), m, o, tell); err != nil {
-		return err
 	}
 	if err := tell.done(m.Plan.Plan, o.word); err != nil {
 		return err
@@ -191,25 +188,20 @@ func (a *app) carryOut(ctx context.Context, m *made, o applyOptions, tell teller
 	return tell.outputs(m.Result)
 }
 
-// follow brings the live world after a commit, and sees whether it was good for anything.
-func follow(ctx context.Context, stopping <-chan struct{}, m *made, o applyOptions, tell teller) error {
-	e := m.world.engine
-	e.Parallelism = o.parallelism
-	if m.Mode != plan.RefreshOnly && len(m.Changes)+len(m.Live) > 0 {
-		p := newProgress(tell)
-		err := e.Converge(ctx, engine.Convergence{
-			Stack: m.Stack, Stopping: stopping, LockTimeout: o.lockTimeout, Pending: p.pending, Held: p.held,
-		})
-		p.Close()
-		if err != nil {
-			return err
-		}
+// carrying is how a plan is to be carried out.
+func (m *made) carrying(a *app, stopping <-chan struct{}, o applyOptions, p *progress) engine.Carrying {
+	c := engine.Carrying{
+		Who: whoami(), AdoptStack: o.adopt, Parallelism: o.parallelism,
+		Convergence: engine.Convergence{Stopping: stopping, LockTimeout: o.lockTimeout, Pending: p.pending, Held: p.held},
+		Committed: func() {
+			p.committed()
+			a.collect(garbageOfWaiting)
+		},
 	}
-	if m.configuration == nil {
-		return nil // a saved plan: what it was made from is not here
+	if m.configuration != nil { // of a saved plan, what it was made from is not here
+		c.From = &engine.Origin{Desired: m.configuration.Desired.Desired, Options: m.options.engine()}
 	}
-	stack := store.Stack{Name: m.Stack, Lineage: m.Lineage}
-	return e.Repeats(ctx, m.Plan, stack, m.configuration.Desired.Desired, m.options.engine())
+	return c
 }
 
 // lineage writes the lock file of a stack that has none: with the store's lineage where it knows the
@@ -229,7 +221,7 @@ func refused(err error) error {
 	var conflict *store.ConflictError
 	var stack *store.StackError
 	switch {
-	case errors.As(err, &conflict):
+	case errors.As(err, &conflict), client.Is(err, client.Conflict):
 		return fmt.Errorf("nothing was changed, since the world moved on while you decided: %w; plan again", err)
 	case errors.As(err, &stack):
 		return fmt.Errorf("%w; if this is the same stack, run apply --%s", err, adoptFlag)

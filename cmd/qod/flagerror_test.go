@@ -90,7 +90,7 @@ func TestStatusOfSilentNodes(t *testing.T) {
 	kind, _ := schema.Lookup("pool")
 	rows := []store.Node{{ID: "11111111", PoolID: "p", Role: "dual"}, {ID: "22222222", PoolID: "p", Role: "dual", PID: 4711}}
 	reports := map[string]nodeReport{"11111111": {err: os.ErrClosed}, "22222222": {Status: wire.Status{Ready: true, PID: 4711}}}
-	if err := a.printPool(store.Object{ID: "p", Kind: kind, Spec: kind.Empty()}, rows, reports); err != nil {
+	if err := a.printPool((seen{rows: rows, reports: reports}).pool(store.Object{ID: "p", Kind: kind, Spec: kind.Empty()})); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")

@@ -149,7 +149,7 @@ func (a *app) planQuietly(ctx context.Context, c *configuration) (*world, *engin
 	if err := w.checkStack(ctx, stack, false); err != nil {
 		return w, nil, err
 	}
-	p, err := w.engine.Plan(ctx, stack, c.Desired.Desired, engine.PlanOptions{})
+	p, err := w.plans.Plan(ctx, stack, c.Desired.Desired, engine.PlanOptions{})
 	if err != nil {
 		return w, nil, err
 	}

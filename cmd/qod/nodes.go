@@ -34,9 +34,10 @@ func (w *world) openRuntime(ctx context.Context, create bool) error {
 	w.fleet = &backend.Fleet{}
 	w.runtime = &nodes{world: w, right: make(chan struct{})}
 	w.engine = engine.New(engine.Config{
-		Store: w.store, Nodes: w.nodes, Sealer: w.sealer, Lifecycles: map[string]engine.Lifecycle{lakes: w.catalog},
+		Store: w.postgres, Nodes: w.nodes, Sealer: w.sealer, Lifecycles: map[string]engine.Lifecycle{lakes: w.catalog},
 		Runtime: w.runtime, Insight: w.catalog, Hash: access.Hash, Holder: holder(), DrainLimit: w.drainLimit(), Log: w.log,
 	})
+	w.plans = here{w.engine}
 	return nil
 }
 
@@ -52,8 +53,9 @@ type nodes struct {
 	right chan struct{} // closed once this process may act
 	held  error         // who may act instead, as of the last try
 
-	loop *reconcile.Loop // runs while this process converges or serves
-	stop func() error
+	loop    *reconcile.Loop // runs while this process converges or serves
+	serving bool            // runs, and the right to act is taken, by a serve
+	stop    func() error
 }
 
 func (n *nodes) acting() bool {
@@ -99,7 +101,7 @@ func (n *nodes) waitForRight(ctx context.Context) error {
 // newLoop returns the loop over this host's nodes.
 func (n *nodes) newLoop(r prometheus.Registerer, log *slog.Logger) (*reconcile.Loop, error) {
 	return reconcile.New(reconcile.Config{
-		Backend: n.host.Backend, Store: n.store, Nodes: n.nodes, Fleet: n.fleet, Keys: func() *wire.Keyring { return n.keyring },
+		Backend: n.host.Backend, Store: n.postgres, Nodes: n.nodes, Fleet: n.fleet, Keys: func() *wire.Keyring { return n.keyring },
 		Spec: n.spec, Host: n.hostID, Acting: n.right, Registerer: r, Log: log,
 		ReconcileInterval: time.Duration(n.ReconcileSec) * time.Second, ProbeInterval: time.Duration(n.HealthCheckSec) * time.Second,
 		DrainLimit: n.drainLimit(), StopGrace: n.drainLimit() + stopGrace,
@@ -124,8 +126,12 @@ func hostID(file string, create bool) (string, error) {
 	return string(raw), nil
 }
 
-// Step implements engine.Runtime. Its first call starts the loop, which acts if nobody else does.
+// Step implements engine.Runtime. Its first call starts the loop, which acts if nobody else does. In a serve that loop
+// runs already, and waits for the right to act.
 func (n *nodes) Step(ctx context.Context) error {
+	if n.serving {
+		return nil
+	}
 	if err := n.takeRight(); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -39,16 +40,27 @@ func newOutput(a *app) *cobra.Command {
 			return err
 		}
 		defer w.Close()
-		outputs, err := w.postgres.StackOutputs(cmd.Context(), stack.Name)
+		outputs, err := w.outputs(cmd.Context(), stack.Name)
 		if err != nil {
 			return err
 		}
 		if len(args) == 1 {
+			if err := a.withheld(outputs, args[0]); err != nil {
+				return err
+			}
 			return a.printOutput(outputs, args[0], *asJSON, *raw)
 		}
 		return a.listOutputs(outputs, stack.Name, *asJSON)
 	}
 	return cmd
+}
+
+// outputs are those of a stack. A server keeps the values of sensitive ones to itself: they are null.
+func (w *world) outputs(ctx context.Context, stack string) ([]schema.Output, error) {
+	if w.server != nil {
+		return w.server.outputs(ctx, stack)
+	}
+	return w.postgres.StackOutputs(ctx, stack)
 }
 
 // outputJSON is an output for programs.

@@ -46,7 +46,7 @@ func newPlan(a *app) *cobra.Command {
 		}
 		defer made.Close()
 		if *out != "" {
-			if err := savePlan(made.world.engine, made.Plan, a.paths.file(*out)); err != nil {
+			if err := savePlan(made.world.plans, made.Plan, a.paths.file(*out)); err != nil {
 				return err
 			}
 			tell.aside("\nSaved to %s. It can be applied once: qod apply %s\n", *out, *out)
@@ -126,7 +126,7 @@ func (m *made) make(ctx context.Context, a *app, tell teller) error {
 	if m.stack, err = m.configuration.stack(); err != nil {
 		return err
 	}
-	if m.Plan, err = m.world.engine.Plan(ctx, m.stack, m.configuration.Desired.Desired, o.engine()); err != nil {
+	if m.Plan, err = m.world.plans.Plan(ctx, m.stack, m.configuration.Desired.Desired, o.engine()); err != nil {
 		return refused(err)
 	}
 	if o.saving && m.stack.Lineage == "" {
@@ -151,6 +151,7 @@ func (m *made) make(ctx context.Context, a *app, tell teller) error {
 func (m *made) begin(ctx context.Context, a *app, tell teller) error {
 	o := m.options
 	var err error
+	a.tellServer()
 	if o.writing {
 		if m.configuration, err = a.evaluateFor(tell, o); err != nil {
 			return err
@@ -178,6 +179,9 @@ func (a *app) openAndRead(ctx context.Context) (*world, error) {
 	w, err := a.open(ctx, openOptions{})
 	if err != nil {
 		return nil, err
+	}
+	if w.server != nil {
+		return w, nil // which plans with its own
 	}
 	_, _ = w.store.Snapshot(ctx) // whoever needs it asks again, and is told what is wrong
 	return w, nil
@@ -214,8 +218,8 @@ func (w *world) checkStack(ctx context.Context, stack store.Stack, adopt bool) e
 	return refused((store.Change{Stack: stack, AdoptStack: adopt}).Admit(snap.Stacks[stack.Name]))
 }
 
-func savePlan(e *engine.Engine, p *engine.Plan, name string) error {
-	raw, err := e.Marshal(p)
+func savePlan(plans planner, p *engine.Plan, name string) error {
+	raw, err := plans.Marshal(p)
 	if err != nil {
 		return err
 	}

@@ -49,6 +49,12 @@ func (p *progress) Close() {
 	<-p.done
 }
 
+func (p *progress) committed() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tell.committed()
+}
+
 func (p *progress) pending(all []plan.Finding) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

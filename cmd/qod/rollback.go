@@ -64,6 +64,7 @@ type back struct {
 }
 
 func (b back) run(ctx context.Context, o applyOptions) error {
+	b.tellServer()
 	rules, err := b.goodPolicy(o.policy, b.tell)
 	if err != nil {
 		return err
@@ -78,7 +79,7 @@ func (b back) run(ctx context.Context, o applyOptions) error {
 		return err
 	}
 	if b.out != "" {
-		if err := savePlan(w.engine, p, b.paths.file(b.out)); err != nil {
+		if err := savePlan(w.plans, p, b.paths.file(b.out)); err != nil {
 			return err
 		}
 		b.tell.aside("\nSaved to %s. It can be applied once: qod apply %s\n", b.out, b.out)
@@ -106,19 +107,9 @@ func (b back) plan(ctx context.Context, w *world, rules *config.Policy) (*engine
 	if rev == 0 {
 		return nil, fmt.Errorf("before revision 1 there was nothing: qod destroy ends everything the stack owns")
 	}
-	desired, problems, err := w.asOf(ctx, past, b.stack.Name, rev, b.empty)
-	if err != nil {
-		return nil, err
-	}
-	p, err := w.engine.Plan(ctx, b.stack, desired, engine.PlanOptions{})
+	p, err := b.wayBack(ctx, w, past, rev)
 	if err != nil {
 		return nil, refused(err)
-	}
-	p.Problems = append(problems, p.Problems...)
-	for i := range p.Changes {
-		if p.Changes[i].Action == plan.Delete {
-			p.Changes[i].Detail = fmt.Sprintf("it was not there at revision %d", rev)
-		}
 	}
 	b.tell.aside("Back to revision %d:\n\n", rev)
 	if p.Empty() && len(p.Problems) == 0 {
@@ -137,6 +128,28 @@ func (b back) plan(ctx context.Context, w *world, rules *config.Policy) (*engine
 		return nil, errConfiguration
 	}
 	return p, v.err()
+}
+
+// wayBack plans the way back to a revision.
+func (b back) wayBack(ctx context.Context, w *world, past *past, rev store.Revision) (*engine.Plan, error) {
+	if w.server != nil {
+		return w.server.wayBack(ctx, b.stack, rev, b.empty)
+	}
+	desired, problems, err := w.asOf(ctx, past, b.stack.Name, rev, b.empty)
+	if err != nil {
+		return nil, err
+	}
+	p, err := w.plans.Plan(ctx, b.stack, desired, engine.PlanOptions{})
+	if err != nil {
+		return nil, err
+	}
+	p.Problems = append(problems, p.Problems...)
+	for i := range p.Changes {
+		if p.Changes[i].Action == plan.Delete {
+			p.Changes[i].Detail = fmt.Sprintf("it was not there at revision %d", rev)
+		}
+	}
+	return p, nil
 }
 
 // asOf returns what a stack has to ask for to be as it was, and what stands in the way.

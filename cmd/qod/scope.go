@@ -66,6 +66,9 @@ type past struct {
 }
 
 func (w *world) past(ctx context.Context) (*past, error) {
+	if w.server != nil {
+		return w.server.past(ctx)
+	}
 	snap, err := w.store.Snapshot(ctx)
 	if err != nil {
 		return nil, err

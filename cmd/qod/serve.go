@@ -101,7 +101,7 @@ func (s *server) run(ctx context.Context, flight, web net.Listener, start time.T
 	if err != nil {
 		return err
 	}
-	s.runtime.loop = loop
+	s.runtime.loop, s.runtime.serving = loop, true
 	g, ctx := errgroup.WithContext(ctx)
 	run := func(name string, f func(context.Context) error) {
 		g.Go(func() error {

@@ -17,7 +17,7 @@ const grantsRetry = 250 * time.Millisecond
 // followGrants makes the directory anew whenever the store has changed, and confirms it with each beat of
 // the store. It does not rest before it has: a revoked grant must not live on because one read failed.
 func (s *server) followGrants(ctx context.Context) error {
-	return s.store.Heartbeat(ctx, func(r store.Revision) {
+	return s.postgres.Heartbeat(ctx, func(r store.Revision) {
 		at := time.Now()
 		for s.directory.Current().Revision() < r {
 			directory, err := s.grants(ctx)

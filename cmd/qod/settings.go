@@ -41,6 +41,9 @@ type Settings struct {
 	StaleActing    bool   `name:"stale_grants_acting" default:"false" doc:"Hold the serve that acts to stale_grants_sec too. By default it goes on: nobody else could have changed anything on a single host."`
 	NodeUIDBase    int    `name:"node_uid_base" default:"61000" check:"1000-2000000000" doc:"First user id for nodes when qod runs as root. Each database has one of its own."`
 	HAEnabled      bool   `name:"ha_enabled" default:"false" doc:"Several managers on several hosts. Not possible with the local runtime, and refused at start."`
+	Server         string `name:"server" doc:"URL of the qod serve whose state commands are about, as https://qod.example.com:20900. Default: the state on this host."`
+	ServerCA       string `name:"server_ca" doc:"File with the certificates, PEM, that the server's must go back to. Default: the one that qod login was given, else those of the system."`
+	Token          string `name:"token" secret:"true" doc:"Token for the server. Default: what qod login keeps."`
 	LogLevel       string `name:"log_level" default:"info" check:"debug|info|warn|error" doc:"Least level that is logged."`
 
 	sources map[string]string

@@ -76,7 +76,7 @@ func (a *app) showPlan(ctx context.Context, w *world, name string, asJSON bool, 
 	if w.imagined {
 		return errors.New("there is no state here, and only the master key of the state that a plan was made from opens it")
 	}
-	p, err := w.engine.Unmarshal(raw)
+	p, err := w.plans.Open(ctx, raw)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}

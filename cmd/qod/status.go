@@ -13,8 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/qod-io/qod/engine/store"
+	"github.com/qod-io/qod/runtime/api"
 	"github.com/qod-io/qod/runtime/backend"
 	"github.com/qod-io/qod/runtime/wire"
+	"github.com/qod-io/qod/schema"
 )
 
 // statusLimit is how long a node may take to say how it is.
@@ -33,23 +35,42 @@ func newStatus(a *app) *cobra.Command {
 	asJSON := jsonFlags(cmd, "print JSON, described in docs/reference/plan-json.md")
 	cmd.MarkFlagsMutuallyExclusive("serving", "json")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if *serving {
-			return a.printServes()
+		if *serving && a.paths.Server == "" {
+			return a.printServes(servesOf(a.paths.serves()))
 		}
-		s, err := a.seen(cmd.Context())
+		d, err := a.statusNow(cmd.Context())
 		if err != nil {
 			return err
 		}
-		if *asJSON {
-			return a.printJSON(s.document(a.paths.serves()))
+		switch {
+		case *serving:
+			return a.printServes(d.Serves)
+		case *asJSON:
+			return a.printJSON(d)
 		}
-		return a.status(s)
+		return a.status(d)
 	}
 	return cmd
 }
 
-func (a *app) printServes() error {
-	serves := a.paths.serves()
+// statusNow is the status of this host, or of the server that is set.
+func (a *app) statusNow(ctx context.Context) (api.Status, error) {
+	w, err := a.open(ctx, openOptions{})
+	if err != nil {
+		return api.Status{}, err
+	}
+	defer w.Close()
+	if w.server != nil {
+		return w.server.status(ctx)
+	}
+	now := seen{}
+	if !w.imagined {
+		now, err = w.look(ctx)
+	}
+	return now.document(a.paths.serves()), err
+}
+
+func (a *app) printServes(serves []api.StatusServe) error {
 	for _, s := range serves {
 		a.printf("serve: process %d, Flight SQL on %s, HTTP on %s\n", s.PID, s.Flight, s.HTTP)
 	}
@@ -66,18 +87,6 @@ type seen struct {
 	reports map[string]nodeReport
 }
 
-func (a *app) seen(ctx context.Context) (seen, error) {
-	w, err := a.open(ctx, openOptions{})
-	if err != nil {
-		return seen{}, err
-	}
-	defer w.Close()
-	if w.imagined {
-		return seen{}, nil
-	}
-	return w.look(ctx)
-}
-
 // look looks at the store, and at all nodes.
 func (w *world) look(ctx context.Context) (s seen, err error) {
 	if s.snap, err = w.store.Snapshot(ctx); err != nil {
@@ -90,22 +99,27 @@ func (w *world) look(ctx context.Context) (s seen, err error) {
 	return s, nil
 }
 
-func (a *app) status(s seen) error {
-	if s.snap == nil {
+func (a *app) status(d api.Status) error {
+	if d.Revision == 0 {
 		a.printf("There is no state yet: run qod apply.\n")
 		return nil
 	}
-	if err := a.printServes(); err != nil {
+	if err := a.printServes(d.Serves); err != nil {
 		a.printf("serve: %s\n", err)
 	}
-	for _, o := range s.snap.Objects {
-		switch {
-		case o.Status.Phase != "":
-			a.printf("\n%s: %s\n", o.Addr(), phase(o))
-		case o.Kind.Name == "pool":
-			if err := a.printPool(o, s.rows, s.reports); err != nil {
-				return err
-			}
+	told := map[string]bool{}
+	for _, o := range d.Objects {
+		if o.Status.Phase != "" {
+			told[o.ID] = true
+			a.printf("\n%s: %s\n", schema.Addr{Kind: o.Kind, Path: o.Object}, phase(store.Object{Tombstone: o.Deleting, Status: o.Status}))
+		}
+	}
+	for _, p := range d.Pools {
+		if told[p.ID] {
+			continue
+		}
+		if err := a.printPool(p); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -171,29 +185,20 @@ func (w *world) askNode(ctx context.Context, row store.Node) (wire.Status, error
 	return wire.NewClient(conn, keys).Status(ctx)
 }
 
-func (a *app) printPool(o store.Object, rows []store.Node, reports map[string]nodeReport) error {
+func (a *app) printPool(p api.StatusPool) error {
 	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "  NODE\tROLE\tPHASE\tPID\tSERVED\tIN FLIGHT\tSESSIONS\tP50\tP95\tP99\tMEMORY\n")
-	serving, all := 0, 0
-	for _, row := range rows {
-		if row.PoolID != o.ID {
+	for _, n := range p.Nodes {
+		if n.Load == nil {
+			fmt.Fprintf(table, "  %s\t%s\tsilent, %s\t%s\t\t\t\t\t\t\t\n", n.ID[:8], n.Role, lastSeen(n.Seen), process(n.PID))
 			continue
 		}
-		all++
-		r := reports[row.ID]
-		if r.err != nil {
-			fmt.Fprintf(table, "  %s\t%s\tsilent, %s\t%s\t\t\t\t\t\t\t\n", row.ID[:8], row.Role, lastSeen(row), process(row.PID))
-			continue
-		}
-		now := r.phase(row)
-		if now == string(backend.Serving) {
-			serving++
-		}
-		fmt.Fprintf(table, "  %s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t%d MiB\n", row.ID[:8], row.Role, now, r.PID, r.Served,
-			r.InFlight, r.Sessions, brief(r.P50), brief(r.P95), brief(r.P99), r.MemoryBytes>>20)
+		l := n.Load
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\t%s\t%d MiB\n", n.ID[:8], n.Role, n.Phase, process(n.PID), l.Served,
+			l.InFlight, l.Sessions, brief(l.P50), brief(l.P95), brief(l.P99), l.MemoryBytes>>20)
 	}
-	a.printf("\n%s: %d of %d nodes serving\n", o.Addr(), serving, all)
-	if all == 0 {
+	a.printf("\n%s: %d of %d nodes serving\n", schema.Addr{Kind: "pool", Path: p.Object}, p.Serving, len(p.Nodes))
+	if len(p.Nodes) == 0 {
 		return nil
 	}
 	return table.Flush()
@@ -207,11 +212,14 @@ func process(pid int) string {
 	return strconv.Itoa(pid)
 }
 
-func lastSeen(row store.Node) string {
-	if row.Seen.IsZero() {
+func lastSeen(at *time.Time) string {
+	if at == nil {
 		return "never seen"
 	}
-	return "last seen " + row.Seen.Local().Format(time.DateTime)
+	return "last seen " + at.Local().Format(time.DateTime)
 }
 
-func brief(d time.Duration) string { return d.Round(10 * time.Microsecond).String() }
+// brief prints seconds.
+func brief(seconds float64) string {
+	return time.Duration(seconds * float64(time.Second)).Round(10 * time.Microsecond).String()
+}

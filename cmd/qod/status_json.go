@@ -7,14 +7,19 @@ import (
 	"github.com/qod-io/qod/runtime/backend"
 )
 
+func servesOf(serves []presence) []api.StatusServe {
+	out := []api.StatusServe{}
+	for _, s := range serves {
+		out = append(out, api.StatusServe{PID: s.PID, Flight: s.Flight, HTTP: s.HTTP})
+	}
+	return out
+}
+
 // document describes what was seen for programs. Without state all of it is empty.
 func (s seen) document(serves []presence) api.Status {
 	d := api.Status{
 		FormatVersion: plan.FormatVersion, QodVersion: version,
-		Serves: []api.StatusServe{}, Objects: []api.StatusObject{}, Pools: []api.StatusPool{},
-	}
-	for _, s := range serves {
-		d.Serves = append(d.Serves, api.StatusServe{PID: s.PID, Flight: s.Flight, HTTP: s.HTTP})
+		Serves: servesOf(serves), Objects: []api.StatusObject{}, Pools: []api.StatusPool{},
 	}
 	if s.snap == nil {
 		return d

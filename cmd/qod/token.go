@@ -46,6 +46,10 @@ func newTokenCreate(a *app) *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("--expires: %w", err)
 		}
+		if a.paths.Server != "" {
+			of, user := splitUser(args[0], *tenant)
+			return a.createThere(cmd.Context(), api.TokenBody{User: user, Tenant: of, Name: *name, Expires: life.String(), ReadOnly: *readOnly})
+		}
 		w, snap, err := a.openSnapshot(cmd.Context(), openOptions{write: true})
 		if err != nil {
 			return err
@@ -64,11 +68,15 @@ func newTokenCreate(a *app) *cobra.Command {
 		if err := w.postgres.AddToken(cmd.Context(), row, caused("token.create", "token "+row.ID, u, fmt.Sprintf("of user %s until %s", u, until))); err != nil {
 			return err
 		}
-		fmt.Fprintf(a.stderr, "Token %s of user %s, until %s. It is shown this once:\n", row.ID, u, until)
-		a.printf("%s\n", secret)
+		a.printToken(row.ID, u, row.Expires, secret)
 		return nil
 	}
 	return cmd
+}
+
+func (a *app) printToken(id string, u account, expires time.Time, secret string) {
+	fmt.Fprintf(a.stderr, "Token %s of user %s, until %s. It is shown this once:\n", id, u, expires.Local().Format(time.DateTime))
+	a.printf("%s\n", secret)
 }
 
 type tokensJSON struct {
@@ -88,6 +96,9 @@ func newTokenList(a *app) *cobra.Command {
 	asJSON := cmd.Flags().Bool("json", false, "print JSON")
 	tenant := tenantFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if a.paths.Server != "" {
+			return a.listThere(cmd.Context(), args, *tenant, *asJSON)
+		}
 		w, snap, err := a.openSnapshot(cmd.Context(), openOptions{})
 		if err != nil {
 			return err
@@ -147,6 +158,9 @@ func newTokenRevoke(a *app) *cobra.Command {
 		Example: "  qod token revoke k3v5zq2m7xwa",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if a.paths.Server != "" {
+				return a.revokeThere(cmd.Context(), args)
+			}
 			w, snap, err := a.openSnapshot(cmd.Context(), openOptions{write: true})
 			if err != nil {
 				return err
@@ -161,9 +175,11 @@ func newTokenRevoke(a *app) *cobra.Command {
 	}
 }
 
+var errTokenAsID = errors.New("this is a token and not its ID: it has been on a command line, so revoke it by its ID, the part between its underscores")
+
 func (a *app) revokeToken(cmd *cobra.Command, w *world, snap *store.Snapshot, id string) error {
 	if access.IsToken(id) {
-		return errors.New("this is a token and not its ID: it has been on a command line, so revoke it by its ID, the part between its underscores")
+		return errTokenAsID
 	}
 	i := slices.IndexFunc(snap.Tokens, func(t store.Token) bool { return t.ID == id })
 	if i < 0 {

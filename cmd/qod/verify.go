@@ -147,7 +147,7 @@ func (v *verification) objects(ctx context.Context, w *world, c *configuration) 
 	if err != nil {
 		return
 	}
-	p, err := w.engine.Plan(ctx, stack, c.Desired.Desired, engine.PlanOptions{})
+	p, err := w.plans.Plan(ctx, stack, c.Desired.Desired, engine.PlanOptions{})
 	if err != nil {
 		v.note("objects", err.Error())
 		return

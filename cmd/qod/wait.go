@@ -101,7 +101,7 @@ func isAddress(name string) bool {
 
 // unconverged says what of a stack, or of the named objects, is not as the store says.
 func unconverged(ctx context.Context, w *world, stack string, names []string) ([]string, error) {
-	pending, err := w.engine.Pending(ctx, stack)
+	pending, err := w.plans.Pending(ctx, stack)
 	if err != nil {
 		return nil, err
 	}

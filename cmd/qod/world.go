@@ -10,22 +10,29 @@ import (
 
 	"github.com/qod-io/qod/engine"
 	"github.com/qod-io/qod/engine/catalog"
+	"github.com/qod-io/qod/engine/plan"
 	"github.com/qod-io/qod/engine/store"
 	"github.com/qod-io/qod/engine/store/embedded"
 	"github.com/qod-io/qod/engine/store/postgres"
 	"github.com/qod-io/qod/runtime/access"
 	"github.com/qod-io/qod/runtime/backend"
 	"github.com/qod-io/qod/runtime/wire"
+	"github.com/qod-io/qod/schema"
 )
 
 // world is everything a command works with, opened.
 type world struct {
 	*paths
-	log    *slog.Logger
+	log   *slog.Logger
+	store objects
+	plans planner
+
 	sealer *store.Sealer
-	store  store.Store
 	nodes  store.Nodes
 	engine *engine.Engine
+
+	// server is where all of it is, nil for this host. Then the rest is nil, and what is in it is not on this host.
+	server *remote
 
 	// imagined is true where there is no state: an empty store stands for it, and nothing is written.
 	imagined bool
@@ -40,6 +47,27 @@ type world struct {
 	runtime  *nodes
 }
 
+// objects are what commands read, and change by themselves.
+type objects interface {
+	Snapshot(ctx context.Context) (*store.Snapshot, error)
+	Commit(ctx context.Context, c store.Change) (store.Revision, error)
+}
+
+// planner makes plans and carries them out: the engine on this host, or a server.
+type planner interface {
+	Plan(ctx context.Context, stack store.Stack, c schema.Desired, o engine.PlanOptions) (*engine.Plan, error)
+	Marshal(p *engine.Plan) ([]byte, error)
+	Open(ctx context.Context, saved []byte) (*engine.Plan, error)
+	Check(ctx context.Context, p *engine.Plan, adopt bool) error
+	CarryOut(ctx context.Context, p *engine.Plan, c engine.Carrying) error
+	Pending(ctx context.Context, stack string) ([]plan.Finding, error)
+}
+
+// here is the engine on this host.
+type here struct{ *engine.Engine }
+
+func (h here) Open(_ context.Context, saved []byte) (*engine.Plan, error) { return h.Unmarshal(saved) }
+
 type openOptions struct {
 	create bool         // state may be made, and written
 	write  bool         // state that exists may be written
@@ -50,6 +78,9 @@ func (a *app) open(ctx context.Context, o openOptions) (*world, error) {
 	w := &world{paths: a.paths, log: o.log}
 	if w.log == nil {
 		w.log = a.quiet()
+	}
+	if a.paths.Server != "" {
+		return w, w.reach(a)
 	}
 	if !o.create && !a.paths.exists() && a.paths.DatabaseURL == "" && !embedded.Exists(w.embedded()) {
 		return imagine(w) // a store without its master key is one that is there: openStore says so
@@ -114,6 +145,7 @@ func imagine(w *world) (*world, error) {
 	memory := store.NewMemory(sealer)
 	w.imagined, w.sealer, w.store, w.nodes = true, sealer, memory, memory
 	w.engine = engine.New(engine.Config{Store: memory, Nodes: memory, Sealer: sealer, Hash: access.Hash, Log: w.log})
+	w.plans = here{w.engine}
 	return w, nil
 }
 
@@ -220,6 +252,9 @@ func holder() string {
 
 // Close gives back what the world holds. What it started lives on.
 func (w *world) Close() {
+	if w.server != nil {
+		w.server.client.Close()
+	}
 	if w.runtime != nil {
 		if err := w.runtime.Close(); err != nil {
 			w.log.Warn("close", "error", err)
