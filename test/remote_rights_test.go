@@ -183,3 +183,33 @@ func bytesTo(to, from net.Conn, words string) {
 		sent = end
 	}
 }
+
+// An apply from afar waits until the server has brought databases and nodes after it, and stops to listen when it is told to.
+func TestRemoteApplyIsFollowed(t *testing.T) {
+	i := install(t, "quickstart")
+	s := i.serve(t)
+	a := i.away(t, "https://"+s.HTTP, i.token(t, "admin"))
+	out := a.must(t, "apply", "--auto-approve")
+	for _, want := range []string{"Committed.", "tenant_db.acme/tpch: not provisioned yet", "Apply complete: "} {
+		if !strings.Contains(out, want) {
+			t.Errorf("apply does not say %q:\n%s", want, out)
+		}
+	}
+	if out := a.must(t, "plan", "--detailed-exitcode"); !strings.Contains(out, "No changes.") {
+		t.Errorf("plan: %s", out)
+	}
+	if out := a.must(t, "status"); !strings.Contains(out, "pool.acme/bi: 2 of 2 nodes serving") || !strings.Contains(out, s.HTTP) {
+		t.Errorf("status: %s", out)
+	}
+	a.must(t, "destroy", "--auto-approve")
+	there := &installation{name: i.name, dir: a.dir, root: i.root, bin: i.bin, env: a.env}
+	p := there.start(t, "apply", "--auto-approve")
+	p.until(t, "not provisioned yet")
+	p.interrupt(t)
+	if code, out := p.ends(t); code != 1 || !strings.Contains(out, "committed, not converged:") || !strings.Contains(out, "run qod apply again") {
+		t.Errorf("interrupted: exit code %d\n%s", code, out)
+	}
+	a.must(t, "wait", "--timeout", "60s")
+	a.must(t, "destroy", "--auto-approve")
+	a.hidesAll(t)
+}

@@ -130,7 +130,11 @@ func (m *made) make(ctx context.Context, a *app, tell teller) error {
 		return refused(err)
 	}
 	if o.saving && m.stack.Lineage == "" {
-		return fmt.Errorf("a plan cannot be saved before the stack has a lineage: run qod init here, and commit %s", lockFile)
+		way := "run qod init here"
+		if m.world.server != nil {
+			way = "apply it once"
+		}
+		return fmt.Errorf("a plan cannot be saved before the stack has a lineage: %s, and commit %s", way, lockFile)
 	}
 	v, err := judgePlan(m.configuration.policy, m.Plan.Plan, m.configuration)
 	if err != nil {

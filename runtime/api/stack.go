@@ -250,7 +250,7 @@ func (c *call) moveAddresses() *failure {
 	if f := c.read(&in); f != nil {
 		return f
 	}
-	change := store.Change{Stack: store.Stack{Name: in.Stack, Lineage: in.Lineage}, By: c.who().By, From: c.from, Note: in.Note}
+	change := store.Change{Stack: store.Stack{Name: in.Stack, Lineage: in.Lineage}, By: c.who().By, From: c.from, Note: shorten(in.Note)}
 	snap, f := c.admit(change.Stack, false)
 	if f != nil {
 		return f
@@ -268,7 +268,7 @@ func (c *call) moveAddresses() *failure {
 		return failedStack(err)
 	}
 	c.rest.learnedRevision(c.Context(), revision)
-	c.noteChange(in.Note, revision, &plan.Plan{Stack: in.Stack})
+	c.noteChange(change.Note, revision, &plan.Plan{Stack: in.Stack})
 	return c.ok(map[string]any{"revision": revision})
 }
 
