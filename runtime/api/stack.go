@@ -300,6 +300,9 @@ func (c *call) pending() *failure {
 	if f != nil {
 		return f
 	}
+	if name := q.Get("stack"); schema.CheckName(name) != nil || name == plan.SystemStack {
+		return badRequest("this cannot be the name of a stack").at("stack")
+	}
 	if _, f := c.admit(store.Stack{Name: q.Get("stack")}, false); f != nil {
 		return f
 	}
