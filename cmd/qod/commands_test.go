@@ -101,7 +101,7 @@ func flagTable(out *strings.Builder, flags *pflag.FlagSet) {
 
 // Help is whole: every command says what it does, shows how, and no two describe one flag differently.
 func TestCommandsAreDescribed(t *testing.T) {
-	own := map[string]bool{"json": true, "out": true, "init --stack": true, "sql --user": true, "sql --format": true, "sql --tenant": true, "audit --tenant": true}
+	own := map[string]bool{"json": true, "out": true, "init --stack": true, "sql --user": true, "login --user": true, "sql --format": true, "sql --tenant": true, "audit --tenant": true}
 	words := map[string]string{}
 	for _, cmd := range shown(newRoot(&app{})) {
 		path := strings.TrimPrefix(cmd.CommandPath(), "qod ")

@@ -29,15 +29,16 @@ func newLogin(a *app) *cobra.Command {
 		Short: "Log in to a server, for commands with --server",
 		Long: "login asks for a user and a password, and keeps the token that --server gives for them in\n" +
 			"~/.config/qod/credentials.json ($XDG_CONFIG_HOME), which only its owner can read: with it qod plan --server, and others,\n" +
-			"are let in until the token expires. With --token-stdin it keeps a personal access token instead. The certificates\n" +
-			"of --server-ca are remembered with it. QOD_TOKEN in the environment wins over what is kept.",
+			"are let in until the token expires. The password may come from QOD_PASSWORD or --password-file, where - is standard\n" +
+			"input. With --token-stdin it keeps a personal access token instead. The certificates of --server-ca are remembered\n" +
+			"with it. QOD_TOKEN in the environment wins over what is kept.",
 		Example: "  qod login --server https://qod.example.com:20900\n  qod login --server https://qod.example.com:20900 --user acme/ana --password-file ana.password\n" +
 			"  qod login --server https://qod.example.com:20900 --token-stdin < ci.token",
 		Args: noArguments,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.user, "user", "", "log in as this `USER`: a name, or TENANT/NAME")
-	f.StringVar(&o.passwordFile, "password-file", "", "read the password from this `FILE`; - is standard input")
+	f.StringVar(&o.passwordFile, "password-file", "", "read the password from this `FILE`")
 	f.BoolVar(&o.token, "token-stdin", false, "keep the token that is read from standard input")
 	cmd.MarkFlagsMutuallyExclusive("token-stdin", "user")
 	cmd.MarkFlagsMutuallyExclusive("token-stdin", "password-file")
