@@ -201,6 +201,11 @@ func TestRemoteApplyIsFollowed(t *testing.T) {
 	if out := a.must(t, "status"); !strings.Contains(out, "pool.acme/bi: 2 of 2 nodes serving") || !strings.Contains(out, s.HTTP) {
 		t.Errorf("status: %s", out)
 	}
+	old := i.nodePIDs(t)
+	if out := a.must(t, "restart", "pool.acme/bi"); !strings.Contains(out, "All nodes are new.") {
+		t.Errorf("restart: %s", out)
+	}
+	i.replaced(t, old)
 	a.must(t, "destroy", "--auto-approve")
 	there := &installation{name: i.name, dir: a.dir, root: i.root, bin: i.bin, env: a.env}
 	p := there.start(t, "apply", "--auto-approve")

@@ -30,7 +30,7 @@ func placesOf(command string) string {
 	top, _, _ := strings.Cut(command, " ")
 	switch top {
 	case "plan", "apply", "destroy", "drift", "wait", "show", "output", "state", "history", "diff", "rollback", "export", "graph",
-		"status", "token", "login", "logout":
+		"restart", "status", "token", "login", "logout":
 		return "server"
 	case "validate", "fmt", "render", "console", "schema", "config", "version", "help", "completion", "node", "__complete",
 		"__completeNoDesc", "sql":

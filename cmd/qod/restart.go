@@ -28,6 +28,7 @@ func newRestart(a *app) *cobra.Command {
 	limit := cmd.Flags().Duration("lock-timeout", lockTimeout, lockTimeoutUsage)
 	s := scopeFlags(cmd, false)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		a.tellServer()
 		w, err := a.openState(cmd.Context(), openOptions{write: true})
 		if err != nil {
 			return err
@@ -72,12 +73,7 @@ func (a *app) restart(ctx context.Context, w *world, pools []store.Object, hurry
 	unhurried := context.WithoutCancel(ctx)
 	var stacks []string
 	for _, o := range pools {
-		id := uuid.NewString()
-		if err := w.engine.Restart(unhurried, o, id); err != nil {
-			return err
-		}
-		e := caused("pool.restart", o.Addr().String(), account{tenant: o.Addr().Parts()[0]}, "restart "+id)
-		if err := w.postgres.AppendEvents(unhurried, []store.Event{e.Stamped()}); err != nil {
+		if err := w.restart(unhurried, o); err != nil {
 			return err
 		}
 		if !slices.Contains(stacks, o.Stack) {
@@ -89,6 +85,12 @@ func (a *app) restart(ctx context.Context, w *world, pools []store.Object, hurry
 		return nil
 	}
 	for _, stack := range stacks {
+		if w.server != nil {
+			if err := a.wait(ctx, nil, &waitOptions{stack: stack, what: "converged", timeout: waitTimeout}); err != nil {
+				return err
+			}
+			continue
+		}
 		p := newProgress(a.teller(false))
 		err := w.engine.Converge(unhurried, engine.Convergence{
 			Stack: stack, Stopping: ctx.Done(), LockTimeout: limit, Pending: p.pending, Held: p.held,
@@ -100,4 +102,18 @@ func (a *app) restart(ctx context.Context, w *world, pools []store.Object, hurry
 	}
 	a.printf("All nodes are new.\n")
 	return nil
+}
+
+// restart writes the request for one pool down.
+func (w *world) restart(ctx context.Context, o store.Object) error {
+	id := uuid.NewString()
+	if w.server != nil {
+		_, err := w.server.client.Restart(ctx, o.Addr(), id)
+		return w.server.explained(err)
+	}
+	if err := w.engine.Restart(ctx, o, id); err != nil {
+		return err
+	}
+	e := caused("pool.restart", o.Addr().String(), account{tenant: o.Addr().Parts()[0]}, "restart "+id)
+	return w.postgres.AppendEvents(ctx, []store.Event{e.Stamped()})
 }

@@ -15,8 +15,11 @@ import (
 	"github.com/qod-io/qod/schema"
 )
 
-// waitEvery is how often wait looks.
-const waitEvery = 500 * time.Millisecond
+// waitEvery is how often wait looks, and waitTimeout how long if nobody says so.
+const (
+	waitEvery   = 500 * time.Millisecond
+	waitTimeout = 5 * time.Minute
+)
 
 type waitOptions struct {
 	stack, what string
@@ -35,7 +38,7 @@ func newWait(a *app) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.stack, "stack", "", stackUsage)
 	f.StringVar(&o.what, "for", "converged", "`STATE` to wait for: converged when all is there, gone when nothing is left of it")
-	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "wait no longer than this `DURATION`; 0: look once")
+	f.DurationVar(&o.timeout, "timeout", waitTimeout, "wait no longer than this `DURATION`; 0: look once")
 	cmd.ValidArgsFunction = a.completeAddresses(-1)
 	completeChoices(cmd, "for", "converged", "gone")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return a.wait(cmd.Context(), args, o) }
