@@ -135,8 +135,10 @@ func (p *paths) exists() bool {
 // make makes the state directory. Others may pass through it, since nodes and Postgres run as users of
 // their own; what is inside is closed where it has to be.
 func (p *paths) make() error {
-	if err := os.MkdirAll(p.StateDir, 0o711); err != nil {
-		return fmt.Errorf("make state directory: %w", err)
+	for _, dir := range []string{p.StateDir, filepath.Dir(p.RunDir)} {
+		if err := makeWay(dir); err != nil {
+			return fmt.Errorf("make state directory: %w", err)
+		}
 	}
 	if err := ownedByUs(p.StateDir); err != nil {
 		return err
@@ -148,6 +150,24 @@ func (p *paths) make() error {
 		return err
 	}
 	return p.point()
+}
+
+// makeWay makes a directory and those on the way to it. All that root makes can be passed through, whatever its umask is.
+func makeWay(dir string) error {
+	_, err := os.Stat(dir)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := makeWay(filepath.Dir(dir)); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o711); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	return os.Chmod(dir, 0o711)
 }
 
 // marker is in every state directory that qod made in an empty place: only such a one is ever purged.
