@@ -42,7 +42,7 @@ func fetchExtensions(ctx context.Context, dir, from string) error {
 
 func fetchExtension(ctx context.Context, dir, from, name string) error {
 	target := node.ExtensionPath(dir, name)
-	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+	if err := makeWay(filepath.Dir(target)); err != nil {
 		return fmt.Errorf("fetch extension %s: %w", name, err)
 	}
 	source, err := openExtension(ctx, from, name)

@@ -139,7 +139,8 @@ func (b *Backend) makeNodeDir(id string, owner owner) error {
 
 // makeStateDir makes a part of the state directory. Users of nodes may pass through, and see nothing.
 func (b *Backend) makeStateDir(part string) error {
-	if err := makeDir(filepath.Join(b.cfg.StateDir, part), 0o711); err != nil {
+	dir := filepath.Join(b.cfg.StateDir, part)
+	if err := errors.Join(os.MkdirAll(dir, 0o711), os.Chmod(dir, 0o711)); err != nil { // whatever the umask is
 		return err
 	}
 	if !b.root {

@@ -37,10 +37,14 @@ func program(t *testing.T) string {
 		return path
 	}
 	path, err := exec.LookPath("terraform")
-	if err != nil {
-		t.Skip("terraform is not installed")
+	switch {
+	case err == nil:
+		return path
+	case os.Getenv("CI") != "":
+		t.Fatal("terraform is not installed")
 	}
-	return path
+	t.Skip("terraform is not installed")
+	return ""
 }
 
 // built is the directory of the provider's binary, which is made once.
