@@ -2,7 +2,6 @@ package terraform
 
 import (
 	"fmt"
-	"os"
 	"testing"
 
 	"github.com/qod-io/qod/runtime/client"
@@ -59,17 +58,12 @@ resource "qod_pool_grant" "ana" {
 //   - drift: "drift"
 //   - deletion by others, and destroy: "deleted by others and destroyed"
 //
-// Applies that end before their time are "killed" and "interrupted". OpenTofu keeps what it has made in memory for 20
-// seconds and more before it writes its state: one that is killed has no state to go on from, and "killed" is not for it.
+// Applies that end before their time are "killed" and "interrupted".
 func Suites() map[string]func(*testing.T, *Place) {
-	suites := map[string]func(*testing.T, *Place){
+	return map[string]func(*testing.T, *Place){
 		"every attribute": EveryAttribute, "imports": Imports, "drift": Drift, "renames": Renames, "killed": Killed, "interrupted": Interrupted,
 		"deleted by others and destroyed": DeletedByOthersAndDestroyed,
 	}
-	if os.Getenv(tofu) != "" {
-		delete(suites, "killed")
-	}
-	return suites
 }
 
 // Renames shows that a name that changes is a rename of the object, and that what refers to it stays what it is: in qod it

@@ -258,6 +258,9 @@ func (w *Workspace) statuses() (map[string]string, error) {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil // it was interrupted before it had one
 	}
+	if err == nil && len(raw) == 0 && os.Getenv(tofu) != "" {
+		return nil, nil // OpenTofu makes the file at once, and writes what it has made 20 seconds later
+	}
 	var state struct {
 		Resources []struct {
 			Type, Name string
