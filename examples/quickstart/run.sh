@@ -4,6 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 : "${QOD:?the qod binary}"
+unset QOD_SERVER QOD_TOKEN # this is about this host, whatever server the shell is for
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 

@@ -2,6 +2,7 @@
 # Measures plan and apply on an estate of 15,000 objects, and on a tenth of it. Everything is made for
 # the run and removed after it.
 set -euo pipefail
+unset QOD_SERVER QOD_TOKEN
 cd "$(dirname "$0")/../.."
 root=$(mktemp -d /tmp/qod-estate.XXXXXX)
 chmod 0711 "$root"

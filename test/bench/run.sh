@@ -3,6 +3,7 @@
 # and policies against an administrator, in one run and in turns.
 # Everything is made for the run and removed after it.
 set -euo pipefail
+unset QOD_SERVER QOD_TOKEN
 cd "$(dirname "$0")/../.."
 root=$(mktemp -d /tmp/qod-bench.XXXXXX)
 chmod 0711 "$root"

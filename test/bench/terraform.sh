@@ -2,6 +2,7 @@
 # Measures Terraform with a thousand users of qod against Terraform with as much of nothing, and against qod
 # itself, in one run and in turns. Everything is made for the run and removed after it.
 set -euo pipefail
+unset QOD_SERVER QOD_TOKEN
 cd "$(dirname "$0")/../.."
 if ! command -v terraform >/dev/null; then
 	echo "terraform is not installed: its applies are not measured"
@@ -18,5 +19,5 @@ CGO_ENABLED=0 go build -trimpath -o "$root/provider/terraform-provider-qod" ./pr
 qod init --extensions-from "$EXTENSIONS" >/dev/null
 qod serve --detach >/dev/null
 qod token create admin >"$root/token" 2>"$root/log" || { cat "$root/log" >&2; exit 1; }
-export QOD_SERVER=http://$QOD_HTTP_LISTEN QOD_TOKEN=$(<"$root/token")
-go run ./test/bench/terraform -qod "$QOD" -root "$root" "$@"
+# Both ask the server by REST.
+QOD_SERVER=http://$QOD_HTTP_LISTEN QOD_TOKEN=$(<"$root/token") go run ./test/bench/terraform -qod "$QOD" -root "$root" "$@"
