@@ -84,7 +84,7 @@ func cloned(t *testing.T, i *installation) string {
 }
 
 // followed runs the commands of docs/terraform.md as somebody who has a clone and a serve, and returns the project that they
-// make. Only the server's port is another one.
+// make. Only the server's port is another one, and OpenTofu stands in the place of Terraform where it is to.
 func followed(t *testing.T, i *installation, place *terraform.Place) string {
 	t.Helper()
 	const server = "http://127.0.0.1:20900"
@@ -92,6 +92,7 @@ func followed(t *testing.T, i *installation, place *terraform.Place) string {
 	if !strings.Contains(script, server) {
 		t.Fatalf("the commands do not name the server %s", server)
 	}
+	script = regexp.MustCompile(`(?m)^terraform (init|apply)$`).ReplaceAllString(script, terraform.Program(t)+" $1")
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // nobody stays for longer
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-e", "-c", strings.ReplaceAll(script, server, place.Server))

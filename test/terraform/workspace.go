@@ -27,8 +27,8 @@ func addresses() []string {
 // tofu names the variable with the path of the OpenTofu that all runs use in place of Terraform.
 const tofu = "QOD_TEST_TOFU"
 
-// program returns the path of what to run.
-func program(t *testing.T) string {
+// Program returns the path of what to run.
+func Program(t *testing.T) string {
 	t.Helper()
 	if path := os.Getenv(tofu); path != "" {
 		if _, err := exec.LookPath(path); err != nil {
@@ -102,7 +102,7 @@ terraform {
 // New has Terraform use the provider that was built, without init.
 func New(t *testing.T, server, token string) *Workspace {
 	t.Helper()
-	run, dir := program(t), Provider(t)
+	run, dir := Program(t), Provider(t)
 	t.Parallel() // Terraform mostly waits for its processes to start
 	w := &Workspace{Dir: t.TempDir(), Program: run}
 	rc := filepath.Join(w.Dir, "terraform.rc")
