@@ -31,19 +31,31 @@ func (m *module) addCheck(b *hcl.Block) hcl.Diagnostics {
 		}
 	}
 	content, diags := b.Body.Content(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "assert"}}})
-	for _, inner := range content.Blocks {
-		rule, more := decodeRule(inner)
-		diags = append(diags, more...)
-		if !more.HasErrors() {
-			k.asserts = append(k.asserts, rule)
-		}
-	}
+	asserts, more := decodeAsserts(content.Blocks)
+	k.asserts, diags = asserts, append(diags, more...)
 	if len(content.Blocks) == 0 && !diags.HasErrors() {
-		diags = append(diags, failAt(header(b), "Empty check", "A check has one or more assert blocks, each with condition and "+
-			"error_message."))
+		diags = append(diags, emptyCheck(b))
 	}
 	m.checks = append(m.checks, k)
 	return diags
+}
+
+// decodeAsserts reads the assert blocks of a check, of configurations and of policies alike. Those with errors are left out.
+func decodeAsserts(blocks hcl.Blocks) ([]validation, hcl.Diagnostics) {
+	var asserts []validation
+	var diags hcl.Diagnostics
+	for _, b := range blocks {
+		rule, more := decodeRule(b)
+		diags = append(diags, more...)
+		if !more.HasErrors() {
+			asserts = append(asserts, rule)
+		}
+	}
+	return asserts, diags
+}
+
+func emptyCheck(b *hcl.Block) *hcl.Diagnostic {
+	return failAt(header(b), "Empty check", "A check has one or more assert blocks, each with condition and error_message.")
 }
 
 // decodeRule reads the condition and error_message of a block.

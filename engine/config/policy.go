@@ -146,16 +146,10 @@ func (m *module) addRule(b *hcl.Block) hcl.Diagnostics {
 	if attr, ok := content.Attributes["enforcement"]; ok {
 		diags = append(diags, k.enforce(attr.Expr)...)
 	}
-	for _, inner := range content.Blocks {
-		rule, more := decodeRule(inner)
-		diags = append(diags, more...)
-		if !more.HasErrors() {
-			k.asserts = append(k.asserts, rule)
-		}
-	}
+	asserts, more := decodeAsserts(content.Blocks)
+	k.asserts, diags = asserts, append(diags, more...)
 	if len(content.Blocks) == 0 && !diags.HasErrors() {
-		diags = append(diags, failAt(header(b), "Empty check", "A check has one or more assert blocks, each with condition and "+
-			"error_message."))
+		diags = append(diags, emptyCheck(b))
 	}
 	m.rules = append(m.rules, k)
 	return diags
