@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"math/big"
+	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
@@ -12,16 +13,17 @@ import (
 
 func collectionFunctions() map[string]function.Function {
 	return map[string]function.Function{
-		"alltrue":   fold(cty.True, func(all, v cty.Value) cty.Value { return all.And(v) }),
-		"anytrue":   fold(cty.False, func(any, v cty.Value) cty.Value { return any.Or(v) }),
-		"coalesce":  coalesceFunction(),
-		"index":     indexFunction(),
-		"length":    lengthFunction(),
-		"matchkeys": matchKeysFunction(),
-		"merge":     mergeFunction(),
-		"one":       oneFunction(),
-		"sum":       sumFunction(),
-		"transpose": transposeFunction(),
+		"alltrue":    fold(cty.True, func(all, v cty.Value) cty.Value { return all.And(v) }),
+		"anytrue":    fold(cty.False, func(any, v cty.Value) cty.Value { return any.Or(v) }),
+		"coalesce":   coalesceFunction(),
+		"index":      indexFunction(),
+		"length":     lengthFunction(),
+		"matchkeys":  matchKeysFunction(),
+		"merge":      mergeFunction(),
+		"one":        oneFunction(),
+		"setproduct": setProductFunction(),
+		"sum":        sumFunction(),
+		"transpose":  transposeFunction(),
 	}
 }
 
@@ -195,6 +197,41 @@ func oneFunction() function.Function {
 				return v, nil
 			}
 			return cty.NilVal, function.NewArgErrorf(0, "want at most one element")
+		},
+	})
+}
+
+// setProductFunction is the standard one, which panics on a tuple with an element of no known type beside others.
+func setProductFunction() function.Function {
+	asLists := func(args []cty.Value) ([]cty.Value, error) {
+		lists := slices.Clone(args)
+		for i, arg := range args {
+			if t := arg.Type(); !t.IsTupleType() || t.Length() == 0 {
+				continue
+			}
+			list, err := convert.Convert(arg, cty.List(cty.DynamicPseudoType))
+			if err != nil {
+				return nil, function.NewArgError(i, err)
+			}
+			lists[i] = list
+		}
+		return lists, nil
+	}
+	return function.New(&function.Spec{
+		VarParam: stdlib.SetProductFunc.VarParam(),
+		Type: func(args []cty.Value) (cty.Type, error) {
+			lists, err := asLists(args)
+			if err != nil {
+				return cty.NilType, err
+			}
+			return stdlib.SetProductFunc.ReturnTypeForValues(lists)
+		},
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			lists, err := asLists(args)
+			if err != nil {
+				return cty.NilVal, err
+			}
+			return stdlib.SetProductFunc.Call(lists)
 		},
 	})
 }
