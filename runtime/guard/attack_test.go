@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -148,33 +147,32 @@ func TestMissingColumnsOfPoliciesAreNotOthers(t *testing.T) {
 // computed on a hidden row.
 func TestErrorsTellNothingOfHiddenRows(t *testing.T) {
 	g := newGuard(t)
-	p := lake(t, "CREATE SCHEMA acl", "CREATE TABLE acl.u (k INTEGER)", "INSERT INTO acl.u VALUES (1)",
-		"CREATE TABLE t AS SELECT i AS k, CASE WHEN i = 1 THEN '1' ELSE 'CANARY' || i END AS v FROM range(1, 2000) r(i)",
-		"CREATE TABLE sink (k INTEGER)")
 	raising := []string{"CAST(v AS INTEGER)", "CAST(v AS DATE)", "error(v)", "strptime(v, '%Y')", "regexp_extract('a', v || '(')", "json_extract(v, '$')",
 		"v::UUID", "CAST(v AS BOOLEAN)", "CAST(v AS STRUCT(a INTEGER))", "repeat(v, 10)::INTEGER", "date_trunc(v, DATE '2024-01-01')", "v::DECIMAL(3, 1)"}
-	places := []string{"SELECT count(*) FROM t WHERE (CASE WHEN k > 1 THEN {} END) IS NULL", "SELECT count(*) FROM t GROUP BY CASE WHEN k > 1 THEN {} END",
-		"SELECT max(CASE WHEN k > 1 THEN {} END) AS m FROM t", "SELECT k FROM t ORDER BY CASE WHEN k > 1 THEN {} END",
-		"SELECT count(*) FROM t JOIN range(5) r(i) ON i = 1 AND (CASE WHEN k > 1 THEN {} END) IS NULL", "SELECT k FROM t QUALIFY (CASE WHEN k > 1 THEN {} END) IS NULL",
-		"SELECT count(*) FROM t WHERE k > 1 AND {} IS NOT NULL", "INSERT INTO sink SELECT k FROM t WHERE k > 1 AND {} IS NOT NULL",
-		"DELETE FROM t WHERE k > 1 AND {} IS NOT NULL", "UPDATE t SET v = 'x' WHERE k > 1 AND {} IS NOT NULL"}
 	for _, predicate := range []string{"k = 1", "v = '1' AND k < 5", "k = 1 OR length(v) = 1", "v IN ('1', 'b')", "contains('1', v)",
-		"k IN (SELECT u.k FROM acl.u)", "EXISTS (SELECT 1 FROM acl.u WHERE u.k = t.k)", "k = (SELECT max(u.k) FROM acl.u)"} {
-		s := of(t, g, wire.Permissions{Grants: []wire.Permission{grantOf("*", "*", "all")},
-			Rows: []wire.RowPolicy{{Catalog: "*", Schema: "main", Table: "t", Predicate: predicate}}})
-		for _, place := range places {
-			for _, f := range raising {
-				st, err := g.Check(t.Context(), strings.ReplaceAll(place, "{}", f), s)
-				if err != nil {
-					t.Fatal(err)
+		"k IN (SELECT u.k FROM acl.u)", "EXISTS (SELECT 1 FROM acl.u WHERE u.k = t.k)", "k = (SELECT max(u.k) FROM acl.u)",
+		"k NOT IN (SELECT u.k + r.k FROM acl.u, s.r)", "EXISTS (SELECT 1 FROM acl.u JOIN s.r ON u.k < r.k WHERE u.k = t.k AND r.k > t.k)"} {
+		t.Run(predicate, func(t *testing.T) {
+			t.Parallel()
+			p := lake(t, "CREATE SCHEMA acl", "CREATE TABLE acl.u (k INTEGER)", "INSERT INTO acl.u VALUES (1)",
+				"CREATE TABLE t AS SELECT i AS k, CASE WHEN i = 1 THEN '1' ELSE 'CANARY' || i END AS v FROM range(1, 2000) r(i)",
+				"CREATE TABLE sink (k INTEGER)", "CREATE SCHEMA s", "CREATE TABLE s.r AS SELECT i AS k FROM range(1, 2000) r(i)")
+			s := of(t, g, wire.Permissions{Grants: []wire.Permission{grantOf("*", "*", "all")},
+				Rows: []wire.RowPolicy{{Catalog: "*", Schema: "main", Table: "t", Predicate: predicate}}})
+			for _, place := range statements(t, "raising") {
+				for _, f := range raising {
+					st, err := g.Check(t.Context(), strings.ReplaceAll(place, "{}", f), s)
+					if err != nil {
+						t.Fatal(err)
+					}
+					run(t, p, "BEGIN")
+					if _, err := p.rows(st.SQL); err != nil && (strings.Contains(err.Error(), "CANARY") || strings.HasPrefix(err.Error(), "Binder Error")) {
+						t.Errorf("%s: %v", st.SQL, err)
+					}
+					run(t, p, "ROLLBACK")
 				}
-				run(t, p, "BEGIN")
-				if _, err := p.rows(st.SQL); err != nil && strings.Contains(fmt.Sprint(err), "CANARY") {
-					t.Errorf("policy %s: %s: %v", predicate, st.SQL, err)
-				}
-				run(t, p, "ROLLBACK")
 			}
-		}
+		})
 	}
 }
 
