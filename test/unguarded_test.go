@@ -68,7 +68,7 @@ func failing(statements ...string) []attempt {
 func unguarded(t *testing.T) [][]attempt {
 	t.Helper()
 	hostFile := regexp.MustCompile(`/etc/|/proc/`)
-	stops := regexp.MustCompile(`^DETACH |storage = 'file'|(DELETE FROM|DROP TABLE) .*ducklake_table`)
+	stops := regexp.MustCompile(`^DETACH |txid_current|storage = 'file'|(DELETE FROM|DROP TABLE) .*ducklake_table`)
 	var all [][]attempt
 	for _, section := range sections(t) {
 		if !strings.HasPrefix(section.Name, "escapes/") {

@@ -144,24 +144,23 @@ func TestMissingColumnsOfPoliciesAreNotOthers(t *testing.T) {
 }
 
 // TestErrorsTellNothingOfHiddenRows puts expressions that fail on hidden values in many places: none is
-// computed on a hidden row.
+// computed on a hidden row. The table has more rows than one vector, since DuckDB learns while it reads which
+// of its filters to compute first.
 func TestErrorsTellNothingOfHiddenRows(t *testing.T) {
 	g := newGuard(t)
-	raising := []string{"CAST(v AS INTEGER)", "CAST(v AS DATE)", "error(v)", "strptime(v, '%Y')", "regexp_extract('a', v || '(')", "json_extract(v, '$')",
-		"v::UUID", "CAST(v AS BOOLEAN)", "CAST(v AS STRUCT(a INTEGER))", "repeat(v, 10)::INTEGER", "date_trunc(v, DATE '2024-01-01')", "v::DECIMAL(3, 1)"}
-	for _, predicate := range []string{"k = 1", "v = '1' AND k < 5", "k = 1 OR length(v) = 1", "v IN ('1', 'b')", "contains('1', v)",
+	for n, predicate := range []string{"k = 1", "v = '1' AND k < 5", "k = 1 OR length(v) = 1", "v IN ('1', 'b')", "contains('1', v)",
 		"k IN (SELECT u.k FROM acl.u)", "EXISTS (SELECT 1 FROM acl.u WHERE u.k = t.k)", "k = (SELECT max(u.k) FROM acl.u)",
 		"k NOT IN (SELECT u.k + r.k FROM acl.u, s.r)", "EXISTS (SELECT 1 FROM acl.u JOIN s.r ON u.k < r.k WHERE u.k = t.k AND r.k > t.k)"} {
 		t.Run(predicate, func(t *testing.T) {
 			t.Parallel()
-			p := lake(t, "CREATE SCHEMA acl", "CREATE TABLE acl.u (k INTEGER)", "INSERT INTO acl.u VALUES (1)",
-				"CREATE TABLE t AS SELECT i AS k, CASE WHEN i = 1 THEN '1' ELSE 'CANARY' || i END AS v FROM range(1, 2000) r(i)",
-				"CREATE TABLE sink (k INTEGER)", "CREATE SCHEMA s", "CREATE TABLE s.r AS SELECT i AS k FROM range(1, 2000) r(i)")
+			p := lake(t, "CREATE SCHEMA acl", "CREATE TABLE acl.u (k INTEGER)", "INSERT INTO acl.u VALUES (1)", "CREATE TABLE sink (k INTEGER)",
+				"CREATE SCHEMA s", "CREATE TABLE s.r AS SELECT i AS k FROM range(1, 60000) r(i)",
+				"CREATE TABLE t AS SELECT k, CASE WHEN k = 1 THEN '1' ELSE 'CANARY' || k END AS v, k AS w, v AS x FROM s.r")
 			s := of(t, g, wire.Permissions{Grants: []wire.Permission{grantOf("*", "*", "all")},
 				Rows: []wire.RowPolicy{{Catalog: "*", Schema: "main", Table: "t", Predicate: predicate}}})
-			for _, place := range statements(t, "raising") {
-				for _, f := range raising {
-					st, err := g.Check(t.Context(), strings.ReplaceAll(place, "{}", f), s)
+			for i, place := range statements(t, "raising") {
+				for _, sql := range raisingIn(place, i+n) {
+					st, err := g.Check(t.Context(), sql, s)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -174,6 +173,24 @@ func TestErrorsTellNothingOfHiddenRows(t *testing.T) {
 			}
 		})
 	}
+}
+
+// raisingIn fills a place with expressions that fail: with those of which DuckDB believes that they cannot, and a
+// third of the others, another one each turn.
+func raisingIn(place string, turn int) []string {
+	believed := []string{"v::UUID", "CAST(v AS STRUCT(a INTEGER))"}
+	others := []string{"CAST(v AS INTEGER)", "CAST(v AS DATE)", "error(v)", "strptime(v, '%Y')", "regexp_extract('a', v || '(')", "json_extract(v, '$')",
+		"CAST(v AS BOOLEAN)", "repeat(v, 10)::INTEGER", "date_trunc(v, DATE '2024-01-01')", "v::DECIMAL(3, 1)"}
+	if !strings.Contains(place, "{}") {
+		return []string{place}
+	}
+	for i := turn % 3; i < len(others); i += 3 {
+		believed = append(believed, others[i])
+	}
+	for i, one := range believed {
+		believed[i] = strings.ReplaceAll(place, "{}", one)
+	}
+	return believed
 }
 
 // FuzzPolicies changes statements over tables with policies and asserts that those that are allowed name

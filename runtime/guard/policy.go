@@ -120,9 +120,6 @@ type template struct {
 	text   string
 	slots  []slot
 	tables int // in its subqueries
-	// plain says that it compares columns with literals and nothing else, which DuckDB does while it reads
-	// the table, before all that a statement asks for.
-	plain bool
 }
 
 // slot is a part of the text that is replaced by before, the alias of a table of the policy, and after.

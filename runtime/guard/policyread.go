@@ -48,28 +48,7 @@ func (r *policyReader) read(tree string, about pattern) bool {
 		return false
 	}
 	table := tableName{catalog: sqltext.Fold(r.catalog), schema: about.schema, table: about.table}
-	r.plain = plain(list[0])
 	return r.expression(list[0], &layer{names: []tableName{table}})
-}
-
-// plain reports whether an expression is column = literal or the like, or several of these with AND.
-func plain(value any) bool {
-	v, _ := value.(map[string]any)
-	switch v["type"] {
-	case "CONJUNCTION_AND":
-		children, ok := v["children"].([]any)
-		return ok && !slices.ContainsFunc(children, func(one any) bool { return !plain(one) })
-	case "COMPARE_EQUAL", "COMPARE_LESSTHAN", "COMPARE_GREATERTHAN", "COMPARE_LESSTHANOREQUALTO", "COMPARE_GREATERTHANOREQUALTO":
-	default:
-		return false
-	}
-	left, _ := v["left"].(map[string]any)
-	right, _ := v["right"].(map[string]any)
-	constant, _ := right["value"].(map[string]any)
-	kind, _ := constant["type"].(map[string]any)
-	names, _ := left["column_names"].([]any)
-	return left["class"] == "COLUMN_REF" && len(names) == 1 && right["class"] == "CONSTANT" &&
-		(kind["id"] == "VARCHAR" || kind["id"] == "INTEGER" || kind["id"] == "BIGINT")
 }
 
 // expression reads any value of the tree that stands in an expression.

@@ -69,7 +69,7 @@ func (w *rewriter) filter(r reference) *Refusal {
 	sql += " FROM system.information_schema." + sqltext.Fold(r.table.Name)
 	tables := 1
 	if view.catalog != "" {
-		sql += " WHERE " + w.scope.Rights.visible(view)
+		sql += " WHERE " + w.scope.Rights.visible(view) + barrier
 	}
 	if view.ofSchemas() {
 		tables++
@@ -99,8 +99,8 @@ func (w *rewriter) showTables() *Refusal {
 			within, s.to = w.inSchema(parts), w.words[end-1].End
 		}
 		view := catalogViews()["tables"]
-		w.put(edit{span: s, tables: 1, text: `SELECT table_name AS "name" FROM system.information_schema.tables WHERE ` +
-			within + " AND " + w.scope.Rights.visible(view) + " ORDER BY table_name"})
+		w.put(edit{span: s, tables: 1, text: `SELECT "name" FROM (SELECT table_name AS "name" FROM system.information_schema.tables WHERE ` +
+			within + " AND " + w.scope.Rights.visible(view) + barrier + `) ORDER BY "name"`})
 	}
 	return nil
 }

@@ -201,6 +201,35 @@ func TestCatalogIsFiltered(t *testing.T) {
 	}
 }
 
+// TestErrorsTellNoHiddenNames computes expressions that fail on every column of every view of the catalog: none is
+// computed on a row that the user does not see.
+func TestErrorsTellNoHiddenNames(t *testing.T) {
+	g := newGuard(t)
+	p := lake(t, "CREATE TABLE seen (a INTEGER)", "CREATE SCHEMA canary_s", "CREATE TABLE canary_s.canary_t (canary_c INTEGER NOT NULL DEFAULT 1)",
+		"CREATE VIEW canary_s.canary_v AS SELECT 'canary' AS canary_d", "CREATE TABLE canary_t (a INTEGER NOT NULL)")
+	s := of(t, g, wire.Permissions{Grants: []wire.Permission{grantOf("main", "seen", "select")}})
+	places := []string{"SELECT count(*) FROM (SELECT name AS v FROM (SHOW TABLES)) WHERE {} IS NOT NULL",
+		"SELECT count(*) FROM (SHOW TABLES FROM main) AS s(v) WHERE {} IS NOT NULL"}
+	for name := range catalogViews() {
+		for _, column := range columns(t, p, "FROM information_schema."+name) {
+			read := "SELECT count(*) FROM (SELECT " + column + "::VARCHAR AS v FROM information_schema." + name + ")"
+			places = append(places, read+" WHERE {} IS NOT NULL", read+" JOIN range(2) AS r(i) ON i > 0 AND {} IS NOT NULL")
+		}
+	}
+	for turn, place := range places {
+		hidden := strings.ReplaceAll(place, "{}", "(CASE WHEN contains(v, 'canary') THEN {} END)")
+		for _, sql := range append(raisingIn(place, turn)[:2], raisingIn(hidden, turn)...) {
+			st, err := g.Check(t.Context(), sql, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := p.rows(st.SQL); err != nil && (strings.Contains(err.Error(), "canary_") || strings.HasPrefix(err.Error(), "Binder Error")) {
+				t.Errorf("%s: %v", st.SQL, err)
+			}
+		}
+	}
+}
+
 // TestViewsOfTheCatalogAreKnown asserts that what a view of information_schema is filtered by exists,
 // and that it hides every column whose name says that it is a definition.
 func TestViewsOfTheCatalogAreKnown(t *testing.T) {

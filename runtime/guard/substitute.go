@@ -2,6 +2,13 @@ package guard
 
 import "strings"
 
+// barrier stands behind every condition under which rows are seen. What a statement asks for must not be computed
+// on hidden rows: an error would tell of them. Of some expressions DuckDB believes that they cannot fail, and
+// computes them before the condition, whatever that is: in a scan it learns from the rows which filter to compute
+// first. A condition with a query becomes a join, and they are computed before that, even inside a materialized
+// table expression. It moves nothing below a LIMIT.
+const barrier = " LIMIT 9223372036854775806"
+
 // naming judges whether the names that DuckDB generates for columns would show a policy.
 func (w *rewriter) naming(r reference) *Refusal {
 	top := 1 // the depth of the list of which the result takes its names
@@ -122,20 +129,10 @@ func (w *rewriter) visible(p place, policy *protection, at string) (string, int)
 	if where != "" {
 		sql += " WHERE " + where
 	}
-	// What a statement asks for must not be computed on hidden rows: an error would tell of them. Of some
-	// functions DuckDB believes that they cannot fail, and computes them before the predicate, or before
-	// the join that it makes of a predicate with a query, even inside a materialized table expression. It
-	// moves nothing below a LIMIT, and knows how many rows come through one, which it does not of a
-	// materialized table expression: joins are planned as they would be without policies.
-	if !policy.plain() {
-		sql += " LIMIT 9223372036854775806"
+	if where != "" {
+		sql += barrier
 	}
 	return sql, tables + 1
-}
-
-// plain reports whether the predicates, if there are any, need no barrier.
-func (p *protection) plain() bool {
-	return len(p.predicates) == 0 || len(p.predicates) == 1 && p.predicates[0].plain
 }
 
 // condition returns the condition under which rows are seen, and how many tables it names.

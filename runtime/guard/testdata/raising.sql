@@ -30,3 +30,22 @@ SELECT count(*) FROM acl.u ANTI JOIN t ON t.k > u.k AND {} IS NOT NULL
 SELECT count(*) FROM acl.u ASOF JOIN t ON u.k < t.k WHERE {} IS NOT NULL
 SELECT count(*) FROM acl.u POSITIONAL JOIN t WHERE t.k > 1 AND {} IS NOT NULL
 SELECT count(*) FROM t, unnest([1, 2]) AS r(n) WHERE t.k > n AND {} IS NOT NULL
+SELECT count(*) FROM t WHERE k = w AND {} IS NOT NULL
+SELECT count(*) FROM t WHERE w = k AND v = x AND {} IS NOT NULL
+SELECT count(*) FROM t WHERE v = x AND {} IS NOT NULL
+SELECT count(*) FROM t WHERE k = w AND (CASE WHEN w > 0 THEN {} END) IS NOT NULL
+SELECT count(*) FROM t JOIN s.r ON t.k = r.k AND t.w = r.k AND {} IS NOT NULL
+SELECT count(*) FROM t JOIN t AS b ON t.k = b.w AND t.w = b.k AND CAST(t.v AS INTEGER) > 0
+SELECT count(*) FROM t WHERE k = k AND {} IS NOT NULL
+SELECT count(*) FROM t WHERE k IS NOT DISTINCT FROM w AND {} IS NOT NULL
+SELECT count(*) FROM t WHERE v = x AND regexp_extract('a', x || '(') IS NULL
+SELECT count(*) FROM t WHERE k = 1 AND {} IS NOT NULL
+SELECT count(*) FROM t WHERE k = 5 AND {} IS NOT NULL
+SELECT count(*) FROM t WHERE k <> 1 AND {} IS NOT NULL
+SELECT count(*) FROM t WHERE v <> '1' AND {} IS NOT NULL
+SELECT count(*) FROM t WHERE (k = 5 OR k = 6) AND {} IS NOT NULL
+SELECT count(*) FROM t WHERE k IN (5, 6) AND {} IS NOT NULL
+SELECT count(*) FROM t WHERE v LIKE 'CAN%' AND {} IS NOT NULL
+SELECT count(*) FROM t WHERE v LIKE '%1' AND {} IS NOT NULL
+SELECT count(*) FROM t WHERE k = 5.0 AND {} IS NOT NULL
+SELECT count(*) FROM t WHERE k::VARCHAR = v AND {} IS NOT NULL
