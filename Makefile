@@ -57,17 +57,24 @@ SOLITARY := ./engine/config ./test/matrix
 PURE      = $(filter-out $(shell $(GO) list -tags $(TAGS) $(LINKED) $(SOLITARY)),$(shell $(GO) list -tags $(TAGS) ./...))
 
 .PHONY: test
-test test-tofu: export PATH := $(TOOLS):$(VENV)/bin:$(PATH)
-test test-tofu: export QOD_TEST_EXTENSION_DIR := $(EXT)
-test test-tofu: export QOD_TEST_PYTHON := $(PYTHON)
-test test-tofu: export QOD_TEST_JDBC := $(JDBC)
-test test-tofu: export QOD_TEST_BINARY := $(CURDIR)/bin/qod
-test test-tofu docs: export QOD_TEST_TFPLUGINDOCS := $(CACHE)/tfplugindocs
+test test-detected test-linked test-tofu: export PATH := $(TOOLS):$(VENV)/bin:$(PATH)
+test test-detected test-linked test-tofu: export QOD_TEST_EXTENSION_DIR := $(EXT)
+test test-detected test-linked test-tofu: export QOD_TEST_PYTHON := $(PYTHON)
+test test-detected test-linked test-tofu: export QOD_TEST_JDBC := $(JDBC)
+test test-detected test-linked test-tofu: export QOD_TEST_BINARY := $(CURDIR)/bin/qod
+test test-detected test-linked test-tofu docs: export QOD_TEST_TFPLUGINDOCS := $(CACHE)/tfplugindocs
 test: build extensions clients lint $(CACHE)/tfplugindocs ## fetch what tests need and run all of them
-	$(GO) test -race -tags $(TAGS) -timeout 15m -p 1 $(PURE)
-	$(GO) test -race -tags $(TAGS) -run Objects ./engine/config
-	$(GO) test -tags $(TAGS) -timeout 25m -p 1 $(SOLITARY) $(LINKED)
+	@$(MAKE) --no-print-directory -j 2 --output-sync=target test-detected test-linked
 	@$(MAKE) --no-print-directory fuzz
+
+# The two halves of the tests run side by side: each waits for processes more than it computes.
+.PHONY: test-detected test-linked
+test-detected:
+	$(GO) test -race -tags $(TAGS) -timeout 25m -p 1 $(PURE)
+	$(GO) test -race -tags $(TAGS) -run Objects ./engine/config
+
+test-linked:
+	$(GO) test -tags $(TAGS) -timeout 25m -p 1 $(SOLITARY) $(LINKED)
 
 # Compiling OpenTofu takes minutes, and `make test` does without. TOFU may name another one.
 TOFU ?= $(CACHE)/tofu
