@@ -82,6 +82,8 @@ var wrappings = []string{
 	"CREATE TABLE desk.n (a INTEGER CHECK (EXISTS ({})))", "SELECT * FROM ({}) AS q(a, b, c)", "SELECT a.b FROM ({}) AS a(b)", "SELECT (q).id FROM ({}) q",
 	"SELECT rowid FROM ({}) q", "SELECT ssn FROM ({}) q", "SELECT q.ssn FROM ({}) q", "FROM orders o WHERE o.id IN (SELECT o.id FROM ({}))", "{} ORDER BY ALL",
 	"{} LIMIT 1", "{} WINDOW w AS (ORDER BY ({}))", "{} USING SAMPLE 3", "{} AT (VERSION => 3)", "COPY ({}) TO '/tmp/x'", "FROM query($q${}$q$)", "PREPARE p AS {}",
+	"FROM ({}) q WHERE q::VARCHAR::UUID IS NOT NULL", "SELECT count(*) FROM ({}) q WHERE CAST(q::VARCHAR AS STRUCT(a INTEGER)) IS NOT NULL",
+	"SELECT count(*) FROM ({}) q JOIN events ON CAST(q::VARCHAR AS INTEGER[]) IS NOT NULL", "SELECT count(*) FROM ({}) q WHERE q::VARCHAR = uuid()",
 	"CREATE MACRO m() AS TABLE {}", "EXPORT DATABASE '/tmp/x' ({})", "{}; {}", "; {}",
 }
 
@@ -98,7 +100,8 @@ var tables = []string{
 
 var columnNames = []string{
 	"id", "region", "amount", "card", "ssn", "note", "tags", "doc", "what", "name", "salary", "owner", "balance", "pin", "rowid", "filename", "orders", "orders.ssn",
-	"main.orders.ssn", "lake.main.orders.card", "orders.*", "*", "COLUMNS(*)", "o", "snapshot_id", "orders.rowid", "doc.a", "tags[1]", "row_id", "file_row_number",
+	"main.orders.ssn", "lake.main.orders.card", "orders.*", "*", "COLUMNS(*)", "o", "snapshot_id", "orders.rowid", "doc.a", "tags[1]", "row_id", "file_row_number", "note::UUID", "pin::UUID",
+	"CAST(note AS STRUCT(a INTEGER))", "table_name", "table_name::UUID", "CAST(column_name AS INTEGER[])",
 }
 
 // name puts another name where the statement has one of these.
