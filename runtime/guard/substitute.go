@@ -127,10 +127,7 @@ func (w *rewriter) visible(p place, policy *protection, at string) (string, int)
 	where, tables := policy.condition(name)
 	sql := "SELECT " + list + " FROM " + w.full(p) + " AS " + quote(alias(name, 0)) + at
 	if where != "" {
-		sql += " WHERE " + where
-	}
-	if where != "" {
-		sql += barrier
+		sql += " WHERE " + where + barrier
 	}
 	return sql, tables + 1
 }
