@@ -82,6 +82,7 @@ func common() obj {
 		"applied": fields(obj{
 			"revision": integer("Of the store with the commit."), "plan": ref("plan"), "objects": obj{"type": "array", "items": ref("object")},
 		}),
+		"rolled_back": obj{"anyOf": []obj{ref("applied"), ref("plan")}, "description": "With dry_run the plan alone."},
 		"rollback": fields(obj{
 			"revision": obj{"type": "integer", "minimum": 1}, "stack": stackSchema(), "dry_run": flag("Only plan."),
 		}, "revision", "stack"),

@@ -86,7 +86,7 @@ func (a *REST) fixed() []route {
 		},
 		{
 			method: http.MethodPost, path: "rollback", name: "rollback", doc: "Make a stack's objects as they were at a revision.", system: true,
-			changes: true, body: "rollback", answer: "applied", run: (*call).rollback,
+			changes: true, body: "rollback", answer: "rolled_back", run: (*call).rollback,
 		},
 		{
 			method: http.MethodGet, path: "watch", name: "watch", doc: "Watch objects: server-sent events `object`, `gone` and `revision`.",
