@@ -56,13 +56,15 @@ LINKED   := ./cmd/... ./runtime/guard ./runtime/node ./test ./test/bench ./test/
 SOLITARY := ./engine/config ./test/matrix
 PURE      = $(filter-out $(shell $(GO) list -tags $(TAGS) $(LINKED) $(SOLITARY)),$(shell $(GO) list -tags $(TAGS) ./...))
 
+TESTS := test test-detected test-linked test-tofu fuzz
+
 .PHONY: test
-test test-detected test-linked test-tofu fuzz: export PATH := $(TOOLS):$(VENV)/bin:$(PATH)
-test test-detected test-linked test-tofu fuzz: export QOD_TEST_EXTENSION_DIR := $(EXT)
-test test-detected test-linked test-tofu fuzz: export QOD_TEST_PYTHON := $(PYTHON)
-test test-detected test-linked test-tofu fuzz: export QOD_TEST_JDBC := $(JDBC)
-test test-detected test-linked test-tofu fuzz: export QOD_TEST_BINARY := $(CURDIR)/bin/qod
-test test-detected test-linked test-tofu docs: export QOD_TEST_TFPLUGINDOCS := $(CACHE)/tfplugindocs
+$(TESTS): export PATH := $(TOOLS):$(VENV)/bin:$(PATH)
+$(TESTS): export QOD_TEST_EXTENSION_DIR := $(EXT)
+$(TESTS): export QOD_TEST_PYTHON := $(PYTHON)
+$(TESTS): export QOD_TEST_JDBC := $(JDBC)
+$(TESTS): export QOD_TEST_BINARY := $(CURDIR)/bin/qod
+$(TESTS) docs: export QOD_TEST_TFPLUGINDOCS := $(CACHE)/tfplugindocs
 test: build extensions clients lint $(CACHE)/tfplugindocs ## fetch what tests need and run all of them
 	@$(MAKE) --no-print-directory -j 2 --output-sync=target test-detected test-linked
 	@$(MAKE) --no-print-directory fuzz

@@ -227,20 +227,16 @@ func TestWhoMayEnter(t *testing.T) {
 	s := newSite(t)
 	ana := s.estate("acme")
 	s.do("PUT", "/user/acme/plain", map[string]any{"stack": "acme", "spec": map[string]any{"password": secret}}).want(201)
-	bearer := func(body string) string {
-		t.Helper()
-		return "Bearer " + s.as("", "POST", "/login", body).want(200).get("token").(string)
-	}
 	token := func(auth, body string) (id, bearer string) {
 		t.Helper()
 		got := s.as(auth, "POST", "/token", body).want(201)
 		return got.get("id").(string), "Bearer " + got.get("token").(string)
 	}
-	root := bearer(`{"user":"root","password":"` + secret + `"}`)
-	mine := bearer(`{"user":"acme-admin","tenant":"acme","password":"` + secret + `"}`)
+	root := s.bearer(`{"user":"root","password":"` + secret + `"}`)
+	mine := s.bearer(`{"user":"acme-admin","tenant":"acme","password":"` + secret + `"}`)
 	readID, read := token(s.root, `{"name":"dashboard","read_only":true,"expires":"1h"}`)
 	_, write := token(ana, `{"name":"ci"}`)
-	readSession := bearer(`{"user":"","password":"` + strings.TrimPrefix(read, "Bearer ") + `"}`)
+	readSession := s.bearer(`{"user":"","password":"` + strings.TrimPrefix(read, "Bearer ") + `"}`)
 	put := func(auth string) answer {
 		return s.as(auth, "PUT", "/role/acme/r", `{"stack":"acme","spec":{}}`)
 	}

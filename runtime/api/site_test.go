@@ -207,6 +207,12 @@ func (s *site) as(auth, method, path string, body any, headers ...string) answer
 	return a
 }
 
+// bearer is the authorization that a login gives.
+func (s *site) bearer(login string) string {
+	s.Helper()
+	return "Bearer " + s.as("", "POST", "/login", login).want(200).get("token").(string)
+}
+
 func (s *site) do(method, path string, body any, headers ...string) answer {
 	s.Helper()
 	return s.as(s.root, method, path, body, headers...)
